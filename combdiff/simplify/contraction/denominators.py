@@ -10,9 +10,11 @@ the power of a denominator that is raised is never lowered again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from fractions import Fraction
 from itertools import permutations
 
+from combdiff.records import dataclass
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -41,6 +43,9 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import Index
 
+Powers = dict[Term, Fraction]
+NONE = Fraction(0)
+
 MOST_TERMS = 8
 """Terms of a denominator, and of a numerator that is multiplied out."""
 
@@ -63,42 +68,77 @@ def over_one_denominator(t: Term, values: Mapping[Var, Term] | None = None) -> T
     """
     if not (holds(t, Pow) and holds(t, Add)):
         return t
-    return Traverser(lambda u: _visit(u, values or {}), Add)(t)
+    return Traverser(_Denominators(values or {}), Add)(t)
 
 
-def _visit(t: Term, values: Mapping[Var, Term]) -> Term:
-    if not isinstance(t, Add) or isinstance(t.type, Index) or len(t.terms) > MOST_IN_A_SUM:
-        return t
-    terms = list(t.terms)
-    while (found := _step(terms, values)) is not None:
-        terms = [*terms_of(add(*found))]
-    return add(*terms)
+@dataclass(frozen=True, slots=True)
+class _Denominators:
+    """Puts terms together; `values` are the definitions.
 
+    Known are the factors of terms, what they are sums of, and the terms of denominators.
+    """
 
-def _step(terms: Sequence[Term], values: Mapping[Var, Term]) -> list[Term] | None:
-    """The terms with two of them put together."""
-    factors = [_factors(u) for u in terms]
-    for n, m in permutations(range(len(terms)), 2):
-        together = _together(factors[n], factors[m], values) if holds(terms[m], Pow) else None
-        if together is not None:
-            return [*(u for k, u in enumerate(terms) if k not in (n, m)), together]
-    return None
+    values: Mapping[Var, Term]
+    read: dict[Term, tuple[list[Term], Powers]] = field(default_factory=dict)
+    under: dict[Term, tuple[Term, tuple[Var, ...]]] = field(default_factory=dict)
+    sums: dict[Term, tuple[Term, ...]] = field(default_factory=dict)
 
+    def __call__(self, t: Term) -> Term:
+        if not isinstance(t, Add) or isinstance(t.type, Index) or len(t.terms) > MOST_IN_A_SUM:
+            return t
+        terms = list(t.terms)
+        while (found := self._step(terms)) is not None:
+            terms = [*terms_of(add(*found))]
+        return add(*terms)
 
-def _together(above: Sequence[Term], below: Sequence[Term], values: Mapping[Var, Term]) -> Term | None:
-    """a / q + b / q² as (a q + b) / q², with what a and b have in common in front; under one sum as well."""
-    for q in _denominators(below):
-        depth, other = (sum(_exponent(q, f) for f in fs) for fs in (below, above))
-        terms = _terms_of_sum(q, values) if other == depth + 1 <= 0 else ()
-        found = _over(q, terms, above, below) if terms else None
-        if found is not None:
-            return found
-    (one, over), (other_one, under) = _under_sums(above), _under_sums(below)
-    if not over or [i.kind for i in over] != [i.kind for i in under]:
+    def _step(self, terms: Sequence[Term]) -> list[Term] | None:
+        """The terms with two of them put together."""
+        for n, m in permutations(range(len(terms)), 2):
+            together = self._together(terms[n], terms[m]) if holds(terms[m], Pow) else None
+            if together is not None:
+                return [*(u for k, u in enumerate(terms) if k not in (n, m)), together]
         return None
-    inner = substitute(other_one, dict(zip(under, over, strict=True)))
-    found = _together(_factors(one), _factors(inner), values)
-    return None if found is None else total(over, found)
+
+    def _together(self, shallow: Term, deep: Term) -> Term | None:
+        """a / q + b / q² as (a q + b) / q², with what a and b have in common in front; under one sum as well."""
+        (above, shallower), (below, powers) = self._read(shallow), self._read(deep)
+        for q, depth in powers.items():
+            if shallower.get(q, NONE) == depth + 1 <= 0:
+                found = _over(q, self.sums[q], above, below) if self._is_sum(q) else None
+                if found is not None:
+                    return found
+        (one, over), (other, under) = self._under_sums(shallow), self._under_sums(deep)
+        if not over or [i.kind for i in over] != [i.kind for i in under]:
+            return None
+        depths = {depth for depth in self._read(other)[1].values() if depth < -1}
+        if depths.isdisjoint(depth - 1 for depth in self._read(one)[1].values()):
+            return None
+        found = self._together(one, substitute(other, dict(zip(under, over, strict=True))))
+        return None if found is None else total(over, found)
+
+    def _under_sums(self, t: Term) -> tuple[Term, tuple[Var, ...]]:
+        """What a term is the sum of, and over what."""
+        if t not in self.under:
+            factors, _ = self._read(t)
+            sums = [f for f in factors if isinstance(f, Sum)]
+            whole = mul(*(f for f in factors if f is not sums[0]), sums[0].body) if len(sums) == 1 else t
+            self.under[t] = whole, sums[0].indices if len(sums) == 1 else ()
+        return self.under[t]
+
+    def _read(self, t: Term) -> tuple[list[Term], Powers]:
+        """The factors of a term, and the powers of what they are powers of, square roots as halves."""
+        if t not in self.read:
+            factors = _factors(t)
+            powers: Powers = {}
+            for q in dict.fromkeys(base for f in factors for base in _bases(f)):
+                powers[q] = sum((_exponent(q, f) for f in factors), NONE)
+            self.read[t] = factors, powers
+        return self.read[t]
+
+    def _is_sum(self, q: Term) -> bool:
+        if q not in self.sums:
+            self.sums[q] = _terms_of_sum(q, self.values)
+        return bool(self.sums[q])
 
 
 def _factors(t: Term) -> list[Term]:
@@ -123,22 +163,11 @@ def _plain(f: Term) -> Term:
             return f
 
 
-def _under_sums(factors: Sequence[Term]) -> tuple[Term, tuple[Var, ...]]:
-    """What a product is the sum of, and over what."""
-    sums = [f for f in factors if isinstance(f, Sum)]
-    if len(sums) != 1:
-        return mul(*factors), ()
-    return mul(*(f for f in factors if f is not sums[0]), sums[0].body), sums[0].indices
-
-
-def _denominators(factors: Sequence[Term]) -> list[Term]:
-    """What is divided by, and what it is the square root of, if it is one."""
-    below = [f for f in factors if isinstance(f, Pow) and _is_negative(f.exponent)]
-    return [*dict.fromkeys(_radicand(f.base) or f.base for f in below)]
-
-
-def _is_negative(n: Term) -> bool:
-    return isinstance(n, Const) and not n.imag and n.real < 0
+def _bases(f: Term) -> list[Term]:
+    """What a factor is a power of, and what this is the square root of, if it is one."""
+    base = f.base if isinstance(f, Pow) else f
+    inner = _radicand(base)
+    return [base] if inner is None else [inner, base]
 
 
 def _radicand(t: Term) -> Term | None:
@@ -159,8 +188,8 @@ def _exponent(q: Term, f: Term) -> Fraction:
     """The power of q that a factor is, or of its square root."""
     base, n = (f.base, f.exponent) if isinstance(f, Pow) else (f, ONE)
     if not isinstance(n, Const):
-        return Fraction(0)
-    return n.real if base == q else n.real / 2 if _radicand(base) == q else Fraction(0)
+        return NONE
+    return n.real if base == q else n.real / 2 if _radicand(base) == q else NONE
 
 
 def _over(q: Term, terms: Sequence[Term], above: Sequence[Term], below: Sequence[Term]) -> Term | None:
@@ -208,4 +237,6 @@ def _added(terms: Sequence[Term]) -> list[Term]:
 def _are_alike(one: Term, other: Term) -> bool:
     """Whether two terms differ in their number only, and in the names of bound indices."""
     a, b = split_coefficient(one)[1], split_coefficient(other)[1]
-    return a == b or (holds(a, Sum) and holds(b, Sum) and alpha_equal(a, b))
+    if a == b:
+        return True
+    return holds(a, Sum) and holds(b, Sum) and a.free == b.free and alpha_equal(a, b)
