@@ -208,7 +208,7 @@ class Slots:
             f"{text} may leave the range of {self.ranges.label(slot)}{within}",
             span=span,
             also=self.ranges.place(slot),
-            remedy=_FROM_END if constant_of(index) < 0 and not index_atoms(index) else self._remedy(slot),
+            remedy=_FROM_END if isinstance(index, Const) and index.real < 0 else self._remedy(slot),
         )
 
     def _remedy(self, slot: Domain) -> str:

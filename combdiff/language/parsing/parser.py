@@ -368,7 +368,7 @@ def _of_other_languages(token: Token, wanted: frozenset[str], text: str) -> str 
         return "write the sum: sum((j, k), A(i, j) * B(j, k))"
     if token.type == "EQUALS" and re.search(r"(\bsum|\bprod|∑)\(\s*\w+$", before):
         return INDEX_ALONE
-    if token.type == "EQUALS" and re.search(r"\b(axis|dims?|keepdims|dtype|out|ord|p)$", before):
+    if token.type == "EQUALS" and re.search(r"\b(axis|dims?|keepdims|dtype)$", before):
         return "an argument has no name here; sum one index of a matrix with a map: i -> sum(j, A(i, j))"
     if token.type == "EQUALS" and re.search(r"(\w+)\s*[-+*/]$", before):
         name = re.search(r"(\w+)\s*([-+*/])$", before)
