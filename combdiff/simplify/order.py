@@ -335,6 +335,8 @@ def _conditional(t: Term) -> _Conditional | None:
     indices, body = (core.indices, core.body) if isinstance(core, Sum) else ((), core)
     if not isinstance(body, Delta | Indicator) or isinstance(body.left.type, Map):
         return None
+    if isinstance(body, Delta) and any(isinstance(side, Const) for side in (body.left, body.right)):
+        return None  # entries of a list, which are put together by their places
     return _Conditional(c, indices, body)
 
 

@@ -92,6 +92,14 @@ FORMS = {
         "(V::R, K::R) -> (s::R) -> begin; q = K + s; V * s / q; end",
         "V * K / q^2",
     ),
+    "a denominator of four terms": (
+        "(a::R, b::R, c::R) -> (x::R) -> a * x / (x + a + b + c)",
+        "a * (a + b + c) / (x + a + b + c)^2",
+    ),
+    "a denominator of four terms with a name": (
+        "(a::R, b::R, c::R) -> (x::R) -> begin; q = x + a + b + c; a * x / q; end",
+        "a / q * (1 - x / q)",
+    ),
     "a square root of a denominator": ("(x::R) -> x / sqrt(1 + x^2)", "-> 1 / sqrt(1 + x^2)^3"),
     "a quotient of sums": ("(a::R, b::R) -> (x::R) -> (a * x + b) / (b * x + a)", "(a^2 - b^2) / (a + b * x)^2"),
     "a reflection coefficient": (
@@ -106,7 +114,7 @@ FORMS = {
     "what is not divided stays beside a quotient": ("(x::R) -> x + log(1 + x) * x", "1 + x / (1 + x) + log(1 + x)"),
     "entries of one row, under one condition": (
         "(x::RV{n}, y::RV{n}) -> (w::RM{n, 2}) -> sum(i, w(i, 0) * x(i) + w(i, 0)^2 * y(i) + sin(w(i, 0)))",
-        "delta(0, d, x(i) + 2 * y(i) * w(i, 0) + cos(w(i, 0)))",
+        "x(i) + 2 * y(i) * w(i, 0) + cos(w(i, 0)))",
     ),
     "a diagonal, under one condition": (
         "(x::RV{n}, y::RV{n}) -> (A::RM{n, n}) -> sum(i, A(i, i) * x(i) + A(i, i)^2 * y(i))",
@@ -159,6 +167,15 @@ def test_the_derivative_reads_as_an_expert_writes_it(title: str) -> None:
     d = cd.grad(program)
     assert form in " ".join(str(d).split())
     assert d.check()
+
+
+@pytest.mark.parametrize("value", [False, True])
+@pytest.mark.parametrize("rate", ["v * s / (k + s)", "begin; q = k + s; v * s / q; end", "v - v * k / (k + s)"])
+def test_the_slope_of_a_saturated_rate_keeps_its_digits(rate: str, value: bool) -> None:
+    gradient = cd.grad(f"(v::R, k::R) -> (s::R) -> {rate}").compile(value=value)
+    for s in (1e-9, 1.0, 1e6, 1e12):
+        found = gradient(2.0, 3.0, s)
+        assert np.isclose(found[1] if value else found, 6 / (3 + s) ** 2, rtol=1e-14)
 
 
 @pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 5, 7))])

@@ -3,8 +3,8 @@
     v / (k + s) - v s / (k + s)^2   is   v k / (k + s)^2
     1 / sqrt(1 + x^2) - x^2 / sqrt(1 + x^2)^3   is   1 / sqrt(1 + x^2)^3
 
-The first form loses digits where s is much larger than k. Ends: each step leaves no more terms than there were, and
-the power of a denominator that is raised is never lowered again.
+The first form loses digits where s is much larger than k. Ends: each step raises the power of a denominator,
+which is never lowered again, up to the deepest one that there is.
 """
 
 from __future__ import annotations
@@ -203,9 +203,11 @@ def _over(q: Term, terms: Sequence[Term], above: Sequence[Term], below: Sequence
     raised = [mul(a, u) for a in left for u in terms]
     if not any(_are_alike(u, v) for u in raised for v in right):
         return None
-    met = _added([*raised, *right])
-    # 1 + x / (1 + x) stays: what is not divided comes over a denominator where it cancels
-    if len(met) + is_whole > len(left) + len(right):
+    added = _added([*raised, *right])
+    met = [t for t in added if t != ZERO]
+    # a sum that is written out is written once less; 1 + x / (1 + x) stays, as nothing cancels
+    is_shorter = isinstance(q, Add) and len(left) == 1 and len(met) < len(added)
+    if not is_shorter and len(met) + is_whole > len(left) + len(right):
         return None
     return mul(*common, add(*met), depth)
 
@@ -222,7 +224,7 @@ def _multiplied_out(factors: Sequence[Term]) -> list[Term] | None:
 
 
 def _added(terms: Sequence[Term]) -> list[Term]:
-    """The terms of a sum, those added that are alike."""
+    """The terms of a sum, those added that are alike, and 0 for those that cancel."""
     found: list[Term] = []
     for t in terms:
         n = next((n for n, u in enumerate(found) if _are_alike(t, u)), None)
@@ -231,7 +233,7 @@ def _added(terms: Sequence[Term]) -> list[Term]:
         else:
             c, core = split_coefficient(found[n])
             found[n] = mul(add(c, split_coefficient(t)[0]), core)
-    return [t for t in found if t != ZERO]
+    return found
 
 
 def _are_alike(one: Term, other: Term) -> bool:
