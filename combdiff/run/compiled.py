@@ -328,7 +328,7 @@ class Compiled(Generic[R]):
             raise ArrayError(
                 f"{argument.name} has {counted(indices, 'index')}{spread}, "
                 f"but the array has {counted(len(array.shape), 'axis')}",
-                remedy=AXES if spread else "give an array with an axis for each index",
+                remedy=AXES if spread else "give an array with an axis for each index" if indices else "give a number",
             )
         for (axis, place), size in zip(slots, array.shape, strict=True):
             assert axis is not None, "slots of arrays have ranges"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from decimal import Decimal
 from operator import index
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +12,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.plan import Argument, Plan, ordered
 from combdiff.errors import ArrayError
 from combdiff.language.vocabulary import counted
-from combdiff.terms.types import Domain, Index, entry_range, is_complex, is_discrete
+from combdiff.terms.types import Domain, Index, Number, entry_range, is_complex, is_discrete
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,18 +51,29 @@ def as_array(argument: Argument, value: object) -> Array:
         # arrays of other libraries say why they are not given to NumPy, each with an error of its own
         raise ArrayError(f"{argument.name} is not an array: {error}", remedy="give a NumPy array") from error
     if array.dtype.kind == "O" and not array.shape:
-        raise ArrayError(
-            f"{argument.name} is a {type(value).__name__}, not an array", remedy="give a NumPy array of numbers"
-        )
+        raise _no_array(argument, value)
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
-        raise ArrayError(
-            f"{argument.name} must contain numbers, not {array.dtype}", remedy="give a NumPy array of numbers"
+        remedy = (
+            f"give np.array({argument.name}, dtype=float)"
+            if array.dtype.kind == "O"
+            else "give a NumPy array of numbers"
         )
+        raise ArrayError(f"{argument.name} must contain numbers, not {array.dtype}", remedy=remedy)
     if array.dtype.kind == "c" and not is_complex(argument.kind):
         raise ArrayError(f"{argument.name} is declared real, but the array is complex", remedy="give its real part")
     return array
+
+
+def _no_array(argument: Argument, value: object) -> ArrayError:
+    kind = type(value).__name__
+    if isinstance(argument.kind, Number) and isinstance(value, numbers.Number | Decimal):
+        return ArrayError(
+            f"{argument.name} is a {kind}, and not a number in floating point",
+            remedy=f"give float({argument.name}); numbers from 1.8e308 on have no floating point",
+        )
+    return ArrayError(f"{argument.name} is a {kind}, not an array", remedy="give a NumPy array of numbers")
 
 
 def as_integers(argument: Argument, value: object) -> npt.NDArray[np.intp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -286,6 +287,18 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     assert "numbers" in refusal(f, np.eye(2), np.array(["a", "b"]))
     assert "not an array" in refusal(f, [[1, 2], [3]], np.zeros(2))
     assert "declared real" in refusal(Compiled(Lam((y,), total((p,), App(y, (p,))))), np.zeros(2, complex))
+
+
+def test_remedies_for_numbers_of_other_kinds_work() -> None:
+    f = cd.grad("(a::R, w::RV) -> (x::R) -> sum(i, w(i) * exp(a * x))").compile()
+    expected = f(0.5, [1.0, 2.0], 2.0)
+    assert "float(a)" in refusal(f, Fraction(1, 2), [1.0, 2.0], 2.0)
+    assert f(float(Fraction(1, 2)), [1.0, 2.0], 2.0) == expected
+    assert "floating point" in refusal(f, 10**400, [1.0, 2.0], 2.0)
+    assert "give a number" in refusal(f, np.array([0.5]), [1.0, 2.0], 2.0)
+    entries = [Fraction(1), Fraction(2)]
+    assert "np.array(w, dtype=float)" in refusal(f, 0.5, entries, 2.0)
+    assert f(0.5, np.array(entries, dtype=float), 2.0) == expected
 
 
 def test_a_symmetric_axis_of_even_length_is_refused() -> None:
