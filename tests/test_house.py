@@ -44,8 +44,8 @@ LATE = {
     # plans print themselves, and steps explain themselves
     "arrays.plan": {"arrays.liveness", "arrays.text"},
     "simplify.account": {"simplify.provenance.words"},
-    # a Derivation is derived once more when a second derivative is asked for
-    "derivation": {"deriving"},
+    # a Derivation is derived once more when a second derivative is asked for, or code for an equivalent program
+    "derivation": {"deriving.derive", "deriving.runnable"},
 }
 """Imports inside of functions that would close a circle at the top of their file, with the reasons for them."""
 

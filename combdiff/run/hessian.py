@@ -22,7 +22,7 @@ from combdiff.emit.closures import emit_with_products
 from combdiff.emit.emit import spelling_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.records import dataclass
-from combdiff.run.compiled import Check, Compiled
+from combdiff.run.compiled import DEFAULTS, CodeOptions, Compiled
 from combdiff.run.executing import run
 from combdiff.run.fitting import filled
 from combdiff.terms.archive import Archive
@@ -154,22 +154,13 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
     the outputs before `hvp`; `hvp` has its own `out=`.
     """
 
-    def __init__(
-        self,
-        joint: Joint,
-        backend: str = "numpy",
-        name: str = "gradient",
-        title: str = "",
-        check: Check = "sample",
-        pack: tuple[str, ...] = (),
-        memory: int | None = None,
-    ) -> None:
+    def __init__(self, joint: Joint, options: CodeOptions = DEFAULTS) -> None:
         self._joint = joint
         self._unchecked = tuple(v.name for v in joint.directions)
-        super().__init__(joint.forms, backend, name, title, check, pack, memory)
+        super().__init__(joint.forms, options)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._joint, *self._options)
+        return type(self), (self._joint, self._options)
 
     def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
         import numpy as np
@@ -229,7 +220,7 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():
             return emit_with_products(
-                plan, plan.directions, self._joint.first, self._spelling, self._name, self._title, over
+                plan, plan.directions, self._joint.first, self._spelling, self._name, self._options.title, over
             )
 
 

@@ -21,7 +21,7 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.optional import optional
 from combdiff.records import dataclass
-from combdiff.run.compiled import Check, Compiled
+from combdiff.run.compiled import DEFAULTS, CodeOptions, Compiled
 from combdiff.run.libraries import whole
 from combdiff.simplify.contraction.diagonals import Part, parts_by_pattern
 from combdiff.terms.alpha import alpha_equal, alpha_hash
@@ -305,18 +305,7 @@ class CompiledBlocks(Compiled[Any]):
     The first `values` outputs, before the derivative, are plain arrays; `rows` counts the axes of rows.
     """
 
-    def __init__(
-        self,
-        term: Term,
-        values: int,
-        rows: tuple[int, ...],
-        backend: str = "numpy",
-        name: str = "gradient",
-        title: str = "",
-        check: Check = "sample",
-        pack: tuple[str, ...] = (),
-        memory: int | None = None,
-    ) -> None:
+    def __init__(self, term: Term, values: int, rows: tuple[int, ...], options: CodeOptions = DEFAULTS) -> None:
         parts = result_of(term)
         self._made_of = term, values, rows
         self._layouts = [Layout.of(e) for e in parts.outputs[values:]]
@@ -327,13 +316,13 @@ class CompiledBlocks(Compiled[Any]):
         arrays = [*parts.outputs[:values], *(e for layout in self._layouts for e in layout.arrays())]
         self._before = len(arrays)
         blocks = Lam(parts.params, let(parts.bindings, Tuple((*arrays, *positions))))
-        super().__init__(blocks, backend, name, title, check, pack, memory)
+        super().__init__(blocks, options)
         self._whole: Whole = whole if self._library is None else self._library.whole
-        if backend == "jax":
+        if options.backend == "jax":
             _seen_by_jax()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (*self._made_of, *self._options)
+        return type(self), (*self._made_of, self._options)
 
     def _returned(self, result: object) -> object:
         """Positions stay as the code returns them: a size made an array of JAX would be traced, and no number."""

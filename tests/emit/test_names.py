@@ -18,7 +18,7 @@ from combdiff.emit.names import words
 from combdiff.errors import ArrayError
 from combdiff.language.printing.names import unique_name
 from combdiff.language.printing.printer import program_text
-from combdiff.run.compiled import Compiled
+from combdiff.run.compiled import CodeOptions, Compiled
 from combdiff.run.executing import compile_source
 from combdiff.run.hessian import CompiledHessian, Joint, products_source
 from combdiff.terms.terms import Term
@@ -67,7 +67,7 @@ def compiled(name: str, kind: str) -> Compiled:
 @cache
 def term_of(name: str, kind: str) -> Term | Joint:
     d = derived(name)
-    return d._joint(True) if kind == "hvp" else d._runnable(True).formula
+    return d.runnable.joint(True) if kind == "hvp" else d.runnable.forms(True).formula
 
 
 @cache
@@ -108,10 +108,10 @@ def renamed(name: str, kind: str, backend: str, new: dict[str, str]) -> Compiled
         whole = called(term.term, chosen)
         count = len(term.directions)
         joint = Joint(whole, whole.params[-count:], term.first)
-        return CompiledHessian(joint, backend, "value_gradient_and_hvp", program_text(whole))
+        return CompiledHessian(joint, CodeOptions(backend, "value_gradient_and_hvp", program_text(whole)))
     whole = called(term, chosen)
     pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
-    return Compiled(whole, backend, "value_and_gradient", program_text(whole), pack=pack)
+    return Compiled(whole, CodeOptions(backend, "value_and_gradient", program_text(whole), pack=pack))
 
 
 def values_of(f: Compiled, g: Compiled, new: dict[str, str], values: dict[str, object]) -> dict[str, object]:
