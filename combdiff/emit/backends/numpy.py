@@ -67,7 +67,7 @@ SPELLING = Spelling(
     contiguous="np.ascontiguousarray({0})",
     solve="np.linalg.solve({0}, {1})",
     linear_algebra="np.linalg.",
-    scipy=True,
+    solvers=("numpy",),
     power="np.power({0}, {1})",
     power_complex="np.power({0}, {1}, dtype=complex)",
 )
