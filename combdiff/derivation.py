@@ -399,7 +399,7 @@ class Derivation:
         The report is true if all agree to 10⁻⁶; another `seed` gives other data. Raises UnsupportedError if no
         comparison is possible, for example because the program has no finite value.
         """
-        from combdiff.checking.report import check
+        from combdiff.checking.check import check
 
         with deep_recursion():
             return check(self, seed)

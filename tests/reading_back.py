@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from combdiff.checking.report import _add_derivatives, _values
+from combdiff.checking.points import add_derivatives, random_values
 from combdiff.errors import UnsupportedError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -120,10 +120,10 @@ def _guarded(term: Term) -> Term:
 def values_of(term: Term, again: Term, seed: int = 0) -> tuple[list[object], list[object]]:
     """The values of a result and of what was read, on the same arrays; ranges that no array shows go by their names."""
     sizes = default_sizes(term, seed=seed)
-    given = _values(term, sizes, np.random.default_rng(seed))
+    given = random_values(term, sizes, np.random.default_rng(seed))
     params = {v.uid: w for v, w in zip(_leading(term, len(given)), _leading(again, len(given)), strict=True)}
     taken = {params[v.uid]: value for v, value in given.items() if isinstance(v, Var)}
-    _add_derivatives(given, term, sizes)
+    add_derivatives(given, term, sizes)
     for u in subterms(term):
         if isinstance(u, Diff) and u in given:
             taken[_renamed(u, params)] = given[u]
