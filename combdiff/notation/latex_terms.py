@@ -24,11 +24,11 @@ from combdiff.terms.conditions.comparing import (
     weighted_share,
     weighted_sum,
 )
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of
 from combdiff.terms.listings import rows_of
 from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.numerals import decimal
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

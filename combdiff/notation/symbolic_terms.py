@@ -19,8 +19,8 @@ from combdiff.notation.signs import sympy_signs
 from combdiff.records import dataclass
 from combdiff.terms.conditions.choices import Choice, choice_of, with_choices
 from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told, reduced_told
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.numerals import MOST_DIGITS
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     Add,

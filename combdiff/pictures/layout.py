@@ -17,7 +17,7 @@ import numpy.typing as npt
 from combdiff.notation.widths import columns
 from combdiff.pictures.network import CONDITION, TENSOR, VALUE, Network
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 
 Points = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]

@@ -231,7 +231,8 @@ class Simplifier:
         notes = [f"{SPENT}: {UNDONE[name]}", *notes] if spent else [about, *notes] if about else notes
         result = Lam(f.params, body)
         most, told = self.budget.largest, "; ".join(notes)
-        self.steps.append(Step(name, result, families, seconds, told, checking, spent, most, f, self.unused))
+        about_it = families, seconds, told, checking, spent, most, f, self.unused, explained
+        self.steps.append(Step(name, result, *about_it))
         return result
 
     def _without_vanishing(self, f: Lam) -> Lam:
@@ -424,3 +425,10 @@ def _without_definitions(body: Term) -> Term:
         else:
             known[var] = unfold(value)
     return let(loops, tuple_of([unfold(substitute(t, known)) for t in results]))
+
+
+def explained(step: Step) -> list[str]:
+    """What a stage did, in words; what finds them is imported when somebody asks."""
+    from combdiff.simplify.provenance.words import told
+
+    return told(step)

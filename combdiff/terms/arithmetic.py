@@ -1,7 +1,7 @@
 """Sums, products and powers in normal form.
 
 They stay flat, numbers are folded, zeros and ones dropped, equal terms and factors merged; affine forms of indices have
-one shape. Powers of one base are one power, and |u|² is u² (`merging.py`).
+one shape. Powers of one base are one power, and |u|² is u² (`laws/powers.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from combdiff.terms.branches import above_zero
 from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
 from combdiff.terms.laws.extrema import is_extremum, opposites, with_signs_known
-from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
+from combdiff.terms.laws.powers import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
 from combdiff.terms.nodes import (
     MINUS_ONE,
     ONE,

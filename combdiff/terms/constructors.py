@@ -13,7 +13,7 @@ from math import inf
 from combdiff.terms.arithmetic import add, mul, neg, number, opposite, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
-from combdiff.terms.merging import HALF, is_real_number
+from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
     ONE,
     SHARES,

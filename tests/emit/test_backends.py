@@ -29,7 +29,7 @@ from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import default_sizes
 from combdiff.run.compiled import CodeOptions, Compiled
 from combdiff.run.executing import compile_source
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import TWO, App, Diff, Lam, Term, add, delta, fresh, mul, number, substitute, total
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Number, is_complex
 from tests import random_terms as rt

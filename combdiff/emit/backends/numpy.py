@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from combdiff.emit.backends.spelling import Spelling
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 
 
 def functions_of(module: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from combdiff.emit.backends.numpy import functions_of, not_complex
 from combdiff.emit.backends.spelling import Spelling
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 
 _OWN = {
     "sign": "torch.sgn({0})",

@@ -48,8 +48,8 @@ from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
 from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.records import dataclass
 from combdiff.simplify.contraction.egraph import session
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES, TURNING
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     ZERO,
