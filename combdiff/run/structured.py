@@ -183,7 +183,7 @@ def _seen_by_jax() -> None:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Sparsity:
     """How an output is made of arrays: its slots, and the pattern of each array; no slots for a number.
 
     What does not depend on the arrays is found once, not in each call.
@@ -193,7 +193,7 @@ class Layout:
     parts: tuple[Part, ...]
 
     @classmethod
-    def of(cls, output: Term) -> Layout:
+    def of(cls, output: Term) -> Sparsity:
         """The blocks of an output; one of 0 has none."""
         if not isinstance(output.type, Map):
             return cls((), (Part((), output),))
@@ -308,12 +308,12 @@ class CompiledBlocks(Compiled[Any]):
     def __init__(self, term: Term, values: int, rows: tuple[int, ...], options: CodeOptions = DEFAULTS) -> None:
         parts = result_of(term)
         self._made_of = term, values, rows
-        self._layouts = [Layout.of(e) for e in parts.outputs[values:]]
+        self._sparsities = [Sparsity.of(e) for e in parts.outputs[values:]]
         # blocks of several outputs have the same positions: code computes them once
-        positions, self._positions = distinct([layout.positions() for layout in self._layouts])
-        pairs = zip(self._layouts, self._positions, strict=True)
-        self._looked_up = {n for layout, at in pairs for n in at[: len(layout.entries)]}
-        arrays = [*parts.outputs[:values], *(e for layout in self._layouts for e in layout.arrays())]
+        positions, self._positions = distinct([sparsity.positions() for sparsity in self._sparsities])
+        pairs = zip(self._sparsities, self._positions, strict=True)
+        self._looked_up = {n for sparsity, at in pairs for n in at[: len(sparsity.entries)]}
+        arrays = [*parts.outputs[:values], *(e for sparsity in self._sparsities for e in sparsity.arrays())]
         self._before = len(arrays)
         blocks = Lam(parts.params, let(parts.bindings, Tuple((*arrays, *positions))))
         super().__init__(blocks, options)
@@ -337,11 +337,11 @@ class CompiledBlocks(Compiled[Any]):
         results = results if isinstance(results, tuple) else (results,)
         _, values, rows = self._made_of
         rest = iter(results[values:])
-        arrays = [[next(rest) for _ in layout.parts] for layout in self._layouts]
+        arrays = [[next(rest) for _ in sparsity.parts] for sparsity in self._sparsities]
         positions = [self._whole(p) if n in self._looked_up else int(p) for n, p in enumerate(rest)]
         found = [
-            layout.gathered(given, [positions[n] for n in at], row)
-            for layout, given, at, row in zip(self._layouts, arrays, self._positions, rows, strict=True)
+            sparsity.gathered(given, [positions[n] for n in at], row)
+            for sparsity, given, at, row in zip(self._sparsities, arrays, self._positions, rows, strict=True)
         ]
         every = (*results[:values], *found)
         return every[0] if len(every) == 1 else every

@@ -1,6 +1,6 @@
 """Parses the text of a program to its surface tree; the syntax is that of Listings 1–5 of the paper.
 
-The syntax is `grammar/combdiff.lark`; `layout.py` decides where newlines separate, `building.py` makes the nodes,
+The syntax is `grammar/combdiff.lark`; `newlines.py` decides where newlines separate, `building.py` makes the nodes,
 `settings.py` reads declarations. Here lark is set up, and its complaints are put into words.
 """
 
@@ -14,7 +14,7 @@ from combdiff.errors import LanguageError, Source, Span
 from combdiff.language.inference.settings import BUILTIN_TYPES
 from combdiff.language.parsing import tables
 from combdiff.language.parsing.building import Builder, Piece, expression, in_order
-from combdiff.language.parsing.layout import span_of
+from combdiff.language.parsing.newlines import span_of
 from combdiff.language.parsing.remedies import STRAY, Stop, remedy
 from combdiff.language.parsing.session import taken_out
 from combdiff.language.parsing.syntax import DomainClause, Module, Space

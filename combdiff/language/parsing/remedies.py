@@ -19,7 +19,7 @@ PRIMES = "'’′"
 STRAY = "STRAY"
 """The kind of a character that begins no terminal."""
 
-Parts = Mapping[str, str]
+Groups = Mapping[str, str]
 """The named groups of the patterns of a row, the `word` itself, and the `next` character."""
 
 
@@ -41,7 +41,7 @@ class Remedy:
     `before` is how the text before the word ends, `after` how the text from the word on begins.
     """
 
-    advice: str | Callable[[Parts], str | None]
+    advice: str | Callable[[Groups], str | None]
     _: KW_ONLY
     kinds: str = ""
     words: str = ""
@@ -65,8 +65,13 @@ class Remedy:
         before, after = re.search(rf"(?:{self.before})\Z", stop.before), re.match(self.after, stop.after)
         if before is None or after is None:
             return None
-        parts = {**before.groupdict(), **after.groupdict(), "word": stop.word, "next": stop.after[len(stop.word) :][:1]}
-        return self.advice.format(**parts) if isinstance(self.advice, str) else self.advice(parts)
+        groups = {
+            **before.groupdict(),
+            **after.groupdict(),
+            "word": stop.word,
+            "next": stop.after[len(stop.word) :][:1],
+        }
+        return self.advice.format(**groups) if isinstance(self.advice, str) else self.advice(groups)
 
 
 def remedy(stop: Stop) -> str:
@@ -79,24 +84,24 @@ def remedy(stop: Stop) -> str:
     return next(advice for row in rows if (advice := row.applied(stop)) is not None)
 
 
-def _attribute(parts: Parts) -> str | None:
-    known = parts["name"] in FUNCTIONS or parts["name"] in {*OTHERS, "sum"}
-    return remedy_of_attribute(parts["name"], parts["owner"]) if known else None
+def _attribute(groups: Groups) -> str | None:
+    known = groups["name"] in FUNCTIONS or groups["name"] in {*OTHERS, "sum"}
+    return remedy_of_attribute(groups["name"], groups["owner"]) if known else None
 
 
-def _function_of_entries(parts: Parts) -> str | None:
-    return f"write {parts['owner']}.(x) for the function of every entry" if parts["owner"] in FUNCTIONS else None
+def _function_of_entries(groups: Groups) -> str | None:
+    return f"write {groups['owner']}.(x) for the function of every entry" if groups["owner"] in FUNCTIONS else None
 
 
-def _call(parts: Parts) -> str | None:
-    argument = f"{parts['word']}(…)" if parts["next"] == "(" else parts["word"]
-    return f"write {parts['name']}({argument})" if parts["name"] in FUNCTIONS else None
+def _call(groups: Groups) -> str | None:
+    argument = f"{groups['word']}(…)" if groups["next"] == "(" else groups["word"]
+    return f"write {groups['name']}({argument})" if groups["name"] in FUNCTIONS else None
 
 
-def _definition_of_function(parts: Parts) -> str:
+def _definition_of_function(groups: Groups) -> str:
     """f(x, y) = … as a map: the parameters get types."""
-    typed = re.sub(r"(?<![\w:])([A-Za-z_]\w*)(?=\s*[,)])", r"\1::R", parts["parameters"])
-    return f"write {parts['name']} = {typed} -> …"
+    typed = re.sub(r"(?<![\w:])([A-Za-z_]\w*)(?=\s*[,)])", r"\1::R", groups["parameters"])
+    return f"write {groups['name']} = {typed} -> …"
 
 
 _AND = "`and` joins conditions, i < j and j < k; choose another name"

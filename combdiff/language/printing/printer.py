@@ -26,7 +26,7 @@ from combdiff.language.printing.document import (
 )
 from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.names import apart, unique_name
-from combdiff.language.printing.spelling import Spelling
+from combdiff.language.printing.type_names import TypeNames
 from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reads_from_the_end
@@ -79,7 +79,7 @@ def program_text(term: Term, width: int = WIDTH) -> str:
     """
     with deep_recursion():
         term = apart(forwards(term))
-        spelling = Spelling(term)
+        spelling = TypeNames(term)
         body = _opened(term, spelling).at(term)
         if spelling.integers:
             body = f"({', '.join(f'{d.name}::Int' for d in spelling.integers)}) -> {body}"
@@ -103,7 +103,7 @@ def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:
 def opened(term: Term, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
     """What prints an expression and its parts without declarations; `names` are as for `expression_text`."""
     term = forwards(term)
-    spelling = Spelling()
+    spelling = TypeNames()
     for domain in (d for u in subterms(term) for var in bound_by(u) for d in domains_of(var.kind)):
         whole = domain.of or domain
         if whole.sized:
@@ -119,7 +119,7 @@ def _declared(term: Term) -> list[Index]:
     return [kind for kind in kinds if isinstance(kind, Index) and kind.domain and kind.domain.declared]
 
 
-def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
+def _opened(term: Term, spelling: TypeNames, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
     known = {var: names[var] for var in term.free if var in names}
     free = sorted(term.free - known.keys(), key=lambda var: var.uid)
     called = frozenset(u.primitive for u in subterms(term, Call))
@@ -130,7 +130,7 @@ def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingPr
 class Printer:
     """What types are called, the names of the variables in sight, and the functions that no name may hide."""
 
-    spelling: Spelling
+    spelling: TypeNames
     names: dict[Var, str]
     called: frozenset[str]
 

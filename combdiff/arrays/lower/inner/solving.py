@@ -16,7 +16,7 @@ from dataclasses import replace
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, unlike
 from combdiff.arrays.lower.arrays import Arrays, Value
-from combdiff.arrays.lower.inner.spelling import Spelling
+from combdiff.arrays.lower.inner.loop_keys import LoopKeys
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.numbers import is_plain
 from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered, plans_within
@@ -76,7 +76,7 @@ class Solving(ABC):
         self.common: dict[Type, list[Var]] = {}
         self.starts: list[Argument] = []
         self.recurrences: dict[Hashable, tuple[Step, Sequence[int]]] = {}
-        self.spelled = Spelling()
+        self.loop_keys = LoopKeys()
 
     @abstractmethod
     def array(self, t: Term) -> Step:

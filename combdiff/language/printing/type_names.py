@@ -23,12 +23,12 @@ from combdiff.terms.terms import Lam, Loop, Reduce, Term, Var, bound_by, subterm
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Product, Symmetry, Type
 
 
-class Spelling:
+class TypeNames:
     """What the types in one term are called.
 
     >>> from combdiff.terms.types import COMPLEX
     >>> n, m = Index(Domain("C.1")), Index(Domain("C.2"))
-    >>> Spelling().kind(Map((n, m), COMPLEX)), Spelling().kind(Map((n, m, m), COMPLEX))
+    >>> TypeNames().kind(Map((n, m), COMPLEX)), TypeNames().kind(Map((n, m, m), COMPLEX))
     ('CM', '(N, N, N) -> C')
     """
 
