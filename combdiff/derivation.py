@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from combdiff.boundary import boundaries
@@ -13,7 +13,7 @@ from combdiff.calculus.markers import MODES, SIMPLIFIED, innermost
 from combdiff.errors import UnsupportedError
 from combdiff.notation.widths import WIDTH
 from combdiff.records import dataclass
-from combdiff.shown import Bundle, brief, shown_by
+from combdiff.shown import Bundle, Shown, brief, shown_by
 from combdiff.simplify.account import Step, Steps
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Diff, Lam, Term, apply
@@ -50,7 +50,7 @@ SHOWING = ("latex", "mathml", "matrix_text", "unicode_text", "sympy", "picture",
 
 @boundaries(*SHOWING, "plan", "source", "compile", "problem", "check")
 @dataclass(frozen=True)
-class Derivation:
+class Derivation(Shown):
     """The derivative of a program, or the simplified program. `grad` and the other entry points return it.
 
     >>> import combdiff as cd
@@ -117,11 +117,6 @@ class Derivation:
         )
         how = self.expand, self.seconds, self.nodes, self.name, self.symmetric
         return _restored, (self.text, self.mode, terms, accounts, *how)
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from combdiff.jupyter.display import derivation_bundle
-
-        return derivation_bundle(self)
 
     def explore(self) -> Explorer:
         """The stages of the derivation. A notebook shows the one that a button chooses; `str` returns all as text.
@@ -526,27 +521,24 @@ def _restored(
     return Derivation(text, mode, program, term, Steps(steps), *how)
 
 
-# how a notebook shows values of lower modules; the pages are imported when a notebook shows one
+# --- what notebooks show of this and of lower modules ---------------------------------------------------------------
+
+_BUNDLES = {
+    "Derivation": "derivation_bundle",
+    "Plan": "plan_bundle",
+    "Report": "report_bundle",
+    "Step": "step_bundle",
+    "Steps": "steps_bundle",
+}
+"""The functions of `jupyter.display` by the classes that they show."""
 
 
-def _step_bundle(step: Step) -> Bundle:
-    from combdiff.jupyter.display import step_bundle
+def _shown(function: str, value: object) -> Bundle:
+    from combdiff.jupyter import display
 
-    return step_bundle(step)
-
-
-def _steps_bundle(steps: Steps) -> Bundle:
-    from combdiff.jupyter.display import steps_bundle
-
-    return steps_bundle(steps)
+    bundle: Bundle = getattr(display, function)(value)
+    return bundle
 
 
-def _plan_bundle(plan: Plan) -> Bundle:
-    from combdiff.jupyter.display import plan_bundle
-
-    return plan_bundle(plan)
-
-
-shown_by("Step", _step_bundle)
-shown_by("Steps", _steps_bundle)
-shown_by("Plan", _plan_bundle)
+for _kind, _function in _BUNDLES.items():
+    shown_by(_kind, partial(_shown, _function))

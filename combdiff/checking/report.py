@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from combdiff.meaning.differences import TOLERANCE
 from combdiff.records import dataclass
+from combdiff.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Shown):
     """The findings of a check; false if one of them failed. `notes` say what could not be compared."""
 
     findings: tuple[Finding, ...]
@@ -37,8 +38,3 @@ class Report:
             for f in self.findings
         )
         return "\n".join([*lines, *(f"        {note}" for note in self.notes)])
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from combdiff.jupyter.display import report_bundle
-
-        return report_bundle(self)
