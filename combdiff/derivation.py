@@ -103,7 +103,12 @@ class Derivation(Shown):
 
     @property
     def result(self) -> str:
-        """The derivative as a program of the language, the same as `str(d)`; `text` is the given program."""
+        """The derivative as a program of the language, the same as `str(d)`; `text` is the given program.
+
+        >>> import combdiff as cd
+        >>> cd.grad("(x::RV) -> sum(i, x(i)^2)").result
+        '(x::RV) -> i -> 2 * x(i)'
+        """
         return str(self)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -249,6 +254,14 @@ class Derivation(Shown):
     ) -> Plan:
         """The array operations that compute the result for arrays of the given shapes; prints as a table of costs.
 
+        >>> import combdiff as cd
+        >>> print(cd.grad("(A::RM) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j))").plan(A=(60, 60)))
+        step  kind         operands  shape  FLOPs  bytes
+        #1    GEMV         A, x      60     7200   480
+        #2    GEMV         x, A      60     7200   480
+        #3    elementwise  #1, #2    60     60     480
+        total 1.45e+04 FLOPs, 99 % of them in BLAS; largest intermediate 480 bytes, about 3.56e+04 at once
+
         With `ir` it prints as an array program, one operation in a line; `combdiff.arrays.text.read` reads this text
         back. `value`, `pack`, `memory`, `distances` and `checkpoint` have the same meaning as for `compile`; if the
         program has a parameter of such a name, write `value_=True`. Raises BudgetError if `memory` (bytes, or text such
@@ -279,6 +292,10 @@ class Derivation(Shown):
         **shapes: object,
     ) -> str:
         """The source of a function that computes the derivative. It imports only its array library.
+
+        >>> import combdiff as cd
+        >>> print(cd.grad("(x::RV) -> sum(i, x(i)^2)").source("jax", value=True).splitlines()[-1].strip())
+        return x @ x, 2 * x
 
         With `value` the function returns the objective's value, or values, before the derivative. With `hvp` its last
         result is a function of a direction, the Hessian-vector product at that point. With `pack=("J",)` the source
@@ -324,25 +341,26 @@ class Derivation(Shown):
     ) -> Compiled[Any]:
         """A function of arrays. Its arguments are the given arrays, then the unknowns, then the cotangents.
 
+        >>> import combdiff as cd
+        >>> value, gradient = cd.grad("(x::RV) -> sum(i, x(i)^2)").compile(value=True)([1.0, 2.0])
+        >>> float(value), gradient
+        (5.0, array([2., 4.]))
+
         The function returns the derivative. With `value` it returns the value first; with `hvp` it returns a function
         last: after `value, gradient, hvp = f(A, x)`, `hvp(k)` is the Hessian at x times k, and reuses what f computed.
-        `check` is the share of entries whose declared symmetries the function checks in the first call with an array:
-        "sample" (4,096 entries), "full" or False; "states" checks all, and finds the first nan or infinity in loops.
-        `memory` (bytes, or text such as "2 GB") limits the memory of the arrays that a call makes, results included, at
-        any time; loops over an index keep to the limit. Raises ArrayError if an array does not fit, and BudgetError,
-        before any work, if no loops keep to the limit.
-
-        Squared distances Σ (x − y)² are made of differences. `distances="expanded"` multiplies them out: a product of
-        matrices, several times faster, which loses digits (and signs) where points are near one another.
-
+        `check` is the share of entries whose declared symmetries the first call with an array checks: "sample" (4,096
+        entries), "full" or False; "states" checks all, and finds the first nan or infinity in loops. `memory` (bytes,
+        or text such as "2 GB") limits the arrays that a call holds at any time, results included.
+        With `distances="expanded"` squared distances Σ (x − y)² are multiplied out: a product of matrices, several
+        times faster, which loses digits (and signs) where points are near one another.
         With `checkpoint=True` a loop stores √T of the states that the loop backwards needs, and runs again from there.
-        `pack=("J",)` makes a packed copy of J in the first call with an array; later calls with the same array read
-        only this copy. If J has symmetries, the copy has only the rows from which the others follow. The docstring of
-        `pack_J` in `source` says how much memory the copy takes. All entries of J are checked first. Call `repack()`
-        after you change J in place. Raises UnsupportedError if J is not a given array, or if the backend is "dask".
-
+        `pack=("J",)` makes a packed copy of J in the first call with an array: only the rows from which others follow
+        by symmetry. Later calls with this array read only the copy; call `repack()` after you change J in place.
         With `structured=True` the function returns tensors as `blocks` with `.dense()` and `.scipy()`: each block is a
         pattern (a δ in the result) and an array of the entries that are not zero.
+
+        The function raises ArrayError if an array does not fit, and BudgetError, before any work, if no loops keep to
+        `memory`. Raises UnsupportedError if options do not go together, or a packed name is not a given array.
         """
         from combdiff.compiling import CompileOptions, compiled
 

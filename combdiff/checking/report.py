@@ -21,7 +21,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report(Shown):
-    """The findings of a check; false if one of them failed. `notes` say what could not be compared."""
+    """The findings of a check; false if one of them failed. `notes` say what could not be compared.
+
+    >>> print(Report((Finding("finite differences", 1e-9), Finding("emitted NumPy code", 0.5))))
+    ok      finite differences: relative difference 1.0e-09
+    FAILED  emitted NumPy code: relative difference 5.0e-01
+    """
 
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()

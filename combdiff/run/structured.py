@@ -94,6 +94,12 @@ class Block:
 class Structured:
     """A sparse tensor: the sum of its blocks. Zeros are not stored.
 
+    >>> import combdiff as cd
+    >>> J = cd.jacobian("(x::RV) -> (i::N) -> x(i)^2").compile(structured=True)([1.0, 2.0])
+    >>> J.shape, J.entries, J.dense()
+    ((2, 2), 2, array([[2., 0.],
+           [0., 4.]]))
+
     `shape` is the shape of the whole tensor, `blocks` are patterns with their arrays. The first `rows` axes are the
     rows of a matrix; in a Jacobian these are the axes of the result.
     """

@@ -99,7 +99,16 @@ class Step(Shown):
 
 
 class Steps(tuple[Step, ...], Shown):
-    """The steps of a derivation in order; prints all of them."""
+    """The steps of a derivation in order; prints all of them.
+
+    >>> from combdiff.terms.terms import ONE
+    >>> print(Steps([Step("program", ONE), Step("contract", ONE)]))
+    program
+    1
+    <BLANKLINE>
+    contract
+    1
+    """
 
     __slots__ = ()
 

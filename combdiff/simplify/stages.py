@@ -34,10 +34,11 @@ from combdiff.simplify.account import CANCELS, COLLECT, SOLVE, Family, Progress,
 from combdiff.simplify.check import Check
 from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
+from combdiff.simplify.contraction.bisection import accusation
 from combdiff.simplify.contraction.contract import contract
-from combdiff.simplify.contraction.culprit import accusation
 from combdiff.simplify.contraction.diagonals import without_diagonals
 from combdiff.simplify.contraction.ranges import solved_within_ranges
+from combdiff.simplify.fallback import INDISPENSABLE, UNDONE, undone
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
 from combdiff.simplify.linear import real_parts_by_term, with_plain_parts
@@ -45,7 +46,6 @@ from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.simplify.stationary import vanishing
-from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
 from combdiff.terms.inclusion import written_where_needed
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (

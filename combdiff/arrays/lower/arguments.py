@@ -135,21 +135,6 @@ def called(name: str, argument: Argument, names: Mapping[str, str]) -> str:
     return f"{name}({', '.join(_letters(argument))}){what}" + (", on whole arrays of numbers" if on_numbers else "")
 
 
-def takes_arrays(kind: Type) -> bool:
-    """Whether a function of this type is called once, on whole arrays; one of numbers is called entry by entry.
-
-    >>> from combdiff.terms.types import REAL
-    >>> takes_arrays(Map((REAL,), REAL)), takes_arrays(Map((Map((Index(),), REAL),), REAL))
-    (False, True)
-    """
-    assert isinstance(kind, Map), "functions are called"
-
-    def holds_tensors(p: Type) -> bool:
-        return isinstance(p, Map) or (isinstance(p, Product) and any(map(holds_tensors, p.items)))
-
-    return any(map(holds_tensors, (*kind.params, kind.result)))
-
-
 def grouped(kind: Type, given: Sequence[str]) -> str:
     """What a function of this type is given, as it is written: items of tuples stand in parentheses.
 

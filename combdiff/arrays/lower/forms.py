@@ -20,8 +20,8 @@ from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
+from combdiff.arrays.passes.contiguous import laid
 from combdiff.arrays.passes.distances import Distances, expanded
-from combdiff.arrays.passes.laying import laid
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CombDiffError
