@@ -36,8 +36,6 @@ FACE = len(ROOMS) + 1
 MOST_FILES = 16
 
 LATE = {
-    # sums and products apply the laws of exponentials, which make sums and products
-    "terms.laws.exponentials": {"terms.arithmetic"},
     # plans print themselves
     "arrays.plan": {"arrays.liveness", "arrays.text"},
     # a Derivation is derived once more when a second derivative is asked for, or code for an equivalent program

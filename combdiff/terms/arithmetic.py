@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.terms.branches import above_zero
-from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
 from combdiff.terms.laws.extrema import is_extremum, opposites, with_signs_known
 from combdiff.terms.laws.powers import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
 from combdiff.terms.nodes import (
@@ -167,7 +166,7 @@ def mul(*factors: Term) -> Term:
                 powers[base] = powers.get(base, 0) + n
     if not coefficient.real and not coefficient.imag:
         return ZERO
-    for concerns, law in _LAWS_OF_PRODUCTS:
+    for concerns, law in LAWS_OF_PRODUCTS:
         if any(map(concerns, powers)) and (found := law(powers)) is not None:
             return mul(coefficient, *found)
     if any(isinstance(base, Const) for base in powers):
@@ -235,18 +234,14 @@ def _met(powers: dict[Term, int]) -> list[Term] | None:
     return factors
 
 
-def _exponentials_met(powers: Mapping[Term, int]) -> list[Term] | None:
-    """The factors where exponentials and what is made of them have met; None if none have."""
-    found = met(powers, opposite)
-    return None if found is None else [power(base, number(n)) for base, n in found.items()]
-
-
-_LAWS_OF_PRODUCTS: Sequence[tuple[Callable[[Term], bool], Callable[[dict[Term, int]], list[Term] | None]]] = (
+LAWS_OF_PRODUCTS: list[tuple[Callable[[Term], bool], Callable[[dict[Term, int]], list[Term] | None]]] = [
     (lambda base: isinstance(base, Mul), _taken_apart),
     (lambda base: may_meet(base) or is_extremum(base), _met),
-    (may_meet_exponentials, _exponentials_met),
-)
-"""Laws of a product of powers of different bases, each with the bases that it concerns: most products have none."""
+]
+"""Laws of a product of powers of different bases, each with the bases that it concerns: most products have none.
+
+`laws/exponentials.py` adds one.
+"""
 
 
 def _worked_out(coefficient: Const, powers: dict[Term, int]) -> tuple[Const, dict[Term, int]]:
@@ -309,7 +304,7 @@ def power(base: Term, exponent: Term) -> Term:
         return ONE
     if exponent == ONE:
         return base
-    law = _LAWS_OF_POWERS.get(type(base))
+    law = LAWS_OF_POWERS.get(type(base))
     found = None if law is None else law(base, exponent)
     if found is not None:
         return found
@@ -362,19 +357,11 @@ def _power_of_norm(base: Reduce, n: Term) -> Term | None:
     return None
 
 
-def _power_of_sum(base: Add, n: Term) -> Term | None:
-    """1/(1 + e^t) and its like by σ, except for a root of a negative number: it is on the other side of the cut."""
-    if not isinstance(n, Const) or n.real >= 0 or n.imag or (inverted := inverse(base, opposite)) is None:
-        return None
-    return power(inverted, number(-n.real)) if n.is_integer or MINUS_ONE not in base.terms else Pow(base, n)
-
-
-_LAWS_OF_POWERS: dict[type[Term], Callable[..., Term | None]] = {
+LAWS_OF_POWERS: dict[type[Term], Callable[..., Term | None]] = {
     Const: _power_of_number,
     Pow: _power_of_power,
     Mul: _power_of_product,
     Call: _power_of_call,
     Reduce: _power_of_norm,
-    Add: _power_of_sum,
 }
-"""What a power of a term of a class is, None if it is only that."""
+"""What a power of a term of a class is, None if it is only that; `laws/exponentials.py` adds sums."""
