@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.lower import guessed_sizes
 from combdiff.arrays.plan import Argument
 from combdiff.emit.emit import source
@@ -89,7 +90,7 @@ def text_of(name: str, kind: str, backend: str, new: dict[str, str]) -> str:
     whole = called(term.term if isinstance(term, Joint) else term, lambda stem: new.get(stem, stem))
     title = program_text(whole)
     if isinstance(term, Joint):
-        joint = Joint(whole, whole.params[-len(term.directions) :], term.first)
+        joint = Joint(Forms(whole), whole.params[-len(term.directions) :], term.first)
         return products_source(joint, backend, "value_gradient_and_hvp", title)
     pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
     sizes = dict.fromkeys(guessed_sizes(whole), 1000) if kind == "memory" else None
@@ -107,7 +108,7 @@ def renamed(name: str, kind: str, backend: str, new: dict[str, str]) -> Compiled
     if isinstance(term, Joint):
         whole = called(term.term, chosen)
         count = len(term.directions)
-        joint = Joint(whole, whole.params[-count:], term.first)
+        joint = Joint(Forms(whole), whole.params[-count:], term.first)
         return CompiledHessian(joint, CodeOptions(backend, "value_gradient_and_hvp", program_text(whole)))
     whole = called(term, chosen)
     pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
