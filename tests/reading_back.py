@@ -9,7 +9,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.anchors import domains_of
-from combdiff.language.printing.names import apart
+from combdiff.language.printing.names import with_own_binders
 from combdiff.language.printing.printer import program_text
 from combdiff.language.printing.type_names import TypeNames
 from combdiff.meaning.evaluate import evaluate
@@ -127,7 +127,7 @@ def values_of(term: Term, again: Term, seed: int = 0) -> tuple[list[object], lis
     for u in subterms(term):
         if isinstance(u, Diff) and u in given:
             taken[_renamed(u, params)] = given[u]
-    spelling = TypeNames(apart(term))
+    spelling = TypeNames(with_own_binders(term))
     named = {name: d for d, name in (*spelling.domains.items(), *spelling.sizes.items())}
     ranges = {d for u in subterms(again) for v in bound_by(u) for d in domains_of(v.kind)}
     found = {d for d in ranges if (d.declared or d.sized) and d.name in named}

@@ -32,7 +32,7 @@ from combdiff.meaning.samples import (
     random_value,
     takes_roots,
     takes_spectra,
-    told_apart,
+    with_distinct_entries,
 )
 from combdiff.meaning.sizes import Sizes
 from combdiff.meaning.values import Value
@@ -61,7 +61,7 @@ def sample(
         directions = [k for k in cotangents_of(d.term, d.objective) if is_on_interval(k.kind)]
         values |= {k: random_variation(placed(k.kind, values), rng) for k in directions}
         if apart:
-            values = told_apart(values, sizes, rng)
+            values = with_distinct_entries(values, sizes, rng)
         if draw >= DRAWS // 3:
             ends = random_ends(intervals_in(d.program), rng, positive=True)
             at_most = np.inf if draw < 2 * DRAWS // 3 else 1.0

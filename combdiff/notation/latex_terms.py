@@ -18,9 +18,9 @@ from combdiff.notation.widths import WIDTH, columns
 from combdiff.terms.conditions.choices import Choice, choice_of, choices_whole, with_choices
 from combdiff.terms.conditions.comparing import (
     Part,
-    conditions_told,
+    conditions_and_body,
+    conditions_of_reduction,
     is_weighted,
-    reduced_told,
     weighted_share,
     weighted_sum,
 )
@@ -246,7 +246,7 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if term.kind in MATRIX_FUNCTIONS:
         return _of_matrix(term, scope)
     inner = scope.bind(term.indices)
-    parts, body = reduced_told(term)
+    parts, body = conditions_of_reduction(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
     over = inner.subscripts(inner[v] for v in term.indices)
     listed = (term.kind in SHARES and len(term.indices) > 1) or not term.mark.free.issuperset(term.indices)
@@ -354,7 +354,7 @@ def _told(parts: Sequence[Part], scope: Scope) -> str:
 def _condition(condition: Delta | Indicator, scope: Scope) -> str:
     left, right = condition.left, condition.right
     if isinstance(condition, Indicator):
-        parts, _ = conditions_told(condition)
+        parts, _ = conditions_and_body(condition)
         return f"[{_told(parts, scope)}]"
     if compares_indices(left, right):
         return rf"\delta_{{{scope.subscripts(_subscript(side, scope) for side in (left, right))}}}"

@@ -409,7 +409,7 @@ class Compiled(Generic[R]):
         breach = breaks_symmetry(entries, kind, sizes, sample, np.random.default_rng(0))
         if breach is not None:
             remedy = "correct the array or the declaration; check=False takes arrays as they are"
-            raise ArrayError(breach.told(argument.name), remedy=remedy)
+            raise ArrayError(breach.message(argument.name), remedy=remedy)
         # a new table: another thread may be reading the old one
         kept = {key: ref for key, ref in self._seen.items() if ref() is not None}
         self._seen = {**kept, key: weakref.ref(value)}

@@ -429,6 +429,6 @@ def _without_definitions(body: Term) -> Term:
 
 def explained(step: Step) -> list[str]:
     """What a stage did, in words; what finds them is imported when somebody asks."""
-    from combdiff.simplify.provenance.words import told
+    from combdiff.simplify.provenance.words import words_of
 
-    return told(step)
+    return words_of(step)

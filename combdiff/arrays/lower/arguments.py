@@ -88,11 +88,11 @@ def argument_names(arguments: Iterable[Argument]) -> str:
     return ", ".join(a.name for a in arguments)
 
 
-def told(argument: Argument) -> str:
+def described_derivative(argument: Argument) -> str:
     """What a derivative or an adjoint is, where it is missing; one of several numbers is a tuple.
 
     >>> from combdiff.terms.types import REAL
-    >>> told(Argument("grad_g", Map((REAL, REAL), REAL), callable=True, made=("grad", "g")))
+    >>> described_derivative(Argument("grad_g", Map((REAL, REAL), REAL), callable=True, made=("grad", "g")))
     '; grad_g(x, y) is the derivative of g at (x, y), a tuple of those by x, y'
     """
     made, of = argument.made or ("", "")

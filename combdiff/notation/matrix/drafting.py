@@ -36,9 +36,9 @@ from combdiff.notation.matrix.expr import (
     summed,
 )
 from combdiff.notation.matrix.network import (
-    Book,
     Draft,
     FactorGraph,
+    Facts,
     Found,
     NoMatrixFormError,
     in_own_slots,
@@ -88,7 +88,7 @@ class Drafting:
 
     taken: set[str] = field(default_factory=set)
     measured: Collection[Domain] = ()
-    book: Book = field(default_factory=Book)
+    book: Facts = field(default_factory=Facts)
     atoms: list[Draft] = field(default_factory=list)
     named: dict[Hashable, Named] = field(default_factory=dict)
     numbered: dict[tuple[Term, tuple[Var, ...]] | MatrixExpr, int] = field(default_factory=dict)

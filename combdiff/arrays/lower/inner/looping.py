@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from math import prod
 
 from combdiff.arrays import ops
-from combdiff.arrays.lower.inner.contracting import apart, read_twice
+from combdiff.arrays.lower.inner.contracting import distributed, read_twice
 from combdiff.arrays.lower.inner.loop_keys import LoopKeys
 from combdiff.arrays.lower.inner.solving import Solving
 from combdiff.arrays.lower.signature import Result, slots
@@ -249,7 +249,7 @@ class Ahead:
                 return met if isinstance(t, Indicator) else indicator(*sides[::-1], met)
             case App(f, args) if any(self.time in a.free for a in args):
                 return self._entry(self(f), args)
-            case Sum(indices, body) if (products := apart(indices, body, self.time, self.whole)) is not None:
+            case Sum(indices, body) if (products := distributed(indices, body, self.time, self.whole)) is not None:
                 return self(products)
             case Var() | Const():
                 return t
