@@ -22,7 +22,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.records import dataclass
 from combdiff.terms.functions import SCALAR_FUNCTIONS
-from combdiff.terms.inclusion import needs_inclusion
+from combdiff.terms.laws.inclusion import needs_inclusion
 from combdiff.terms.terms import (
     ZERO,
     Add,

@@ -17,7 +17,7 @@ from combdiff.terms.conditions.guards import Finite, condition_of, inside, under
 from combdiff.terms.conditions.kinks import counting
 from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.functions import SCALAR_FUNCTIONS
-from combdiff.terms.inclusion import included
+from combdiff.terms.laws.inclusion import included
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, Matrix, MatrixFunction
 from combdiff.terms.nodes import ALONG
 from combdiff.terms.terms import (

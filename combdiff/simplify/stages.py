@@ -46,7 +46,7 @@ from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.simplify.stationary import vanishing
-from combdiff.terms.inclusion import written_where_needed
+from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
     Lam,

@@ -14,7 +14,7 @@ from dataclasses import field
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
 from combdiff.records import dataclass
-from combdiff.terms.inclusion import over_complex
+from combdiff.terms.laws.inclusion import over_complex
 from combdiff.terms.scalars import HALF
 from combdiff.terms.terms import (
     IMAGINARY,

@@ -55,7 +55,7 @@ from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, LOOPS, RESERVED, 
 from combdiff.records import dataclass
 from combdiff.terms import terms
 from combdiff.terms.functions import SCALAR_FUNCTIONS
-from combdiff.terms.inclusion import written_where_needed
+from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import App, Const, Let, Term, Tuple, Var
 from combdiff.terms.types import Index, Map, Number, Product, Type, is_real

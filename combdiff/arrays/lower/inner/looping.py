@@ -22,7 +22,7 @@ from combdiff.arrays.plan import Recurrence, Scan, Step
 from combdiff.calculus.naming import is_worth_a_name
 from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
-from combdiff.terms.inclusion import widened
+from combdiff.terms.laws.inclusion import widened
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (
     ONE,
