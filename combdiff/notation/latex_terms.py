@@ -169,6 +169,7 @@ def _written(term: Term, scope: Scope) -> Piece:
 def listed(term: Term, scope: Scope) -> str:
     """A tensor that lists its entries as a matrix or a column; empty if it is none, or too wide for a line.
 
+    >>> from combdiff.terms.arithmetic import number
     >>> from combdiff.terms.listings import entries_listed
     >>> from combdiff.terms.types import range_of
     >>> i = fresh("i", Index(range_of(2)))

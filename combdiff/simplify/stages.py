@@ -41,11 +41,11 @@ from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.fallback import INDISPENSABLE, UNDONE, undone
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
-from combdiff.simplify.linear import real_parts_by_term, with_plain_parts
+from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
+from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
-from combdiff.simplify.stationary import vanishing
 from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (

@@ -28,7 +28,7 @@ from combdiff.canon.canonical import normal_form
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.simplify.contraction.contract import contract
-from combdiff.simplify.linear import written_out
+from combdiff.simplify.laws.linear import written_out
 from combdiff.terms.terms import (
     IMAGINARY,
     ONE,
