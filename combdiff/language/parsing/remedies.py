@@ -52,7 +52,7 @@ class Remedy:
     def applied(self, stop: Stop) -> str | None:
         """The advice for a place, if the row is for such places.
 
-        >>> row = Remedy("write {left} * {word}", kinds="NAME", before=r"(?P<left>\\\\d+) *")
+        >>> row = Remedy("write {left} * {word}", kinds="NAME", before=r"(?P<left>\\d+) *")
         >>> row.applied(Stop("NAME", "x", "y + 2 ", "x"))
         'write 2 * x'
         """
