@@ -203,8 +203,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
         case Proj(item, App(Diff("grad", of), args)):
             return called(rf"\nabla_{{{item + 1}}} {term_latex(of, scope, POSTFIX)}", _arguments(args, scope)), ATOM
         case Proj(item, App(Diff("pullback", of), args)):
-            head = called(rf"\mathcal{{P}}_{{{item + 1}}}", term_latex(of, scope))
-            return called(head, _arguments(args, scope)), ATOM
+            sign = rf"\mathcal{{P}}_{{{item + 1}}}"
+            return called(called(sign, term_latex(of, scope)), _arguments(args, scope)), ATOM
         case Proj(item, of):
             return rf"{{{term_latex(of, scope, ATOM)}}}_{{({item + 1})}}", ATOM
         case Diff("grad", _) if (times := along(term)[1]) > 0:
@@ -222,8 +222,7 @@ def _structure(term: Term, scope: Scope) -> Piece:
         case Diff("root", of):
             return called(r"\operatorname{root}", term_latex(of, scope)), ATOM
         case Diff(kind, of):
-            sign = r"\mathcal{F}" if kind == "jvp" else r"\mathcal{P}"
-            return called(sign, term_latex(of, scope)), ATOM
+            return called(r"\mathcal{F}" if kind == "jvp" else r"\mathcal{P}", term_latex(of, scope)), ATOM
         case Let(bindings, body):
             inner = scope.bind(var for var, _ in bindings)
             lines = r";\ ".join(f"{inner[var]} = {term_latex(value, inner)}" for var, value in bindings)
