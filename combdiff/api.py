@@ -234,7 +234,7 @@ def _derived(
     from combdiff.simplify.contraction.egraph import FAMILIES, prepare
 
     prepare(FAMILIES)  # while what follows is imported, where it is not yet
-    from combdiff.deriving import derive
+    from combdiff.deriving.derive import derive
     from combdiff.progress import following
 
     with following(progress) as follower:

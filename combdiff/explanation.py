@@ -29,12 +29,12 @@ def explanation(d: Derivation, times: bool = False) -> str:
         program, *stages = d.steps
         read = [line for line in (program.note, expression_text(program.term)) if line]
         parts = ["the program, as read", *read, "", LEGEND, combinator_form(d), "", COUNTING]
-        for step in told_stages(stages):
+        for step in changing_stages(stages):
             parts += ["", step.text(step.heading if times else "")]
     return "\n".join([*parts, "", "the result", str(d)])
 
 
-def told_stages(stages: Sequence[Step]) -> list[Step]:
+def changing_stages(stages: Sequence[Step]) -> list[Step]:
     """The stages that change something."""
     return [step for step in stages if step.changed]
 

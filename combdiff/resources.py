@@ -1,6 +1,7 @@
-"""Turns the name of a grammar, a rule file or an example into its text, in a wheel and in a source tree alike.
+"""Turns the name of a grammar, a rule file, a solver or an example into its text, in a wheel and in a source tree.
 
-`grammar/`, `rules/` and `examples/` stand at the top of the repository; a wheel carries them as `combdiff/_resources/`.
+`grammar/`, `rules/`, `solvers/` and `examples/` stand at the top of the repository; a wheel carries them in
+`combdiff/_resources/`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Term, Var, call, fresh, number
 from combdiff.terms.types import Number
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from combdiff.checking.report import _add_derivatives, _values
+from combdiff.checking.points import add_derivatives, random_values
 from combdiff.errors import UnsupportedError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.language.printing.anchors import domains_of
-from combdiff.language.printing.names import apart
+from combdiff.language.printing.names import with_own_binders
 from combdiff.language.printing.printer import program_text
-from combdiff.language.printing.spelling import Spelling
+from combdiff.language.printing.type_names import TypeNames
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.sizes import default_sizes
 from combdiff.terms.conditions.choices import Choice, with_choices
@@ -120,14 +120,14 @@ def _guarded(term: Term) -> Term:
 def values_of(term: Term, again: Term, seed: int = 0) -> tuple[list[object], list[object]]:
     """The values of a result and of what was read, on the same arrays; ranges that no array shows go by their names."""
     sizes = default_sizes(term, seed=seed)
-    given = _values(term, sizes, np.random.default_rng(seed))
+    given = random_values(term, sizes, np.random.default_rng(seed))
     params = {v.uid: w for v, w in zip(_leading(term, len(given)), _leading(again, len(given)), strict=True)}
     taken = {params[v.uid]: value for v, value in given.items() if isinstance(v, Var)}
-    _add_derivatives(given, term, sizes)
+    add_derivatives(given, term, sizes)
     for u in subterms(term):
         if isinstance(u, Diff) and u in given:
             taken[_renamed(u, params)] = given[u]
-    spelling = Spelling(apart(term))
+    spelling = TypeNames(with_own_binders(term))
     named = {name: d for d, name in (*spelling.domains.items(), *spelling.sizes.items())}
     ranges = {d for u in subterms(again) for v in bound_by(u) for d in domains_of(v.kind)}
     found = {d for d in ranges if (d.declared or d.sized) and d.name in named}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import combdiff as cd
 from combdiff import api
 from combdiff.calculus.markers import MODES
 from combdiff.command.cli import main
+from combdiff.compiling import CompileOptions
 from combdiff.errors import ArrayError, CombDiffError, LanguageError, UnsupportedError
 
 QUADRATIC = "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))"
@@ -287,3 +290,12 @@ def test_a_value_that_is_known_to_be_real_is_a_real_number():
     assert np.isrealobj(value) and np.isclose(value, (x.conj() @ A @ x).real)
     general = cd.grad("(A::CM) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j))").compile(value=True)
     assert np.isclose(general(1j * A, x)[0], 1j * (x.conj() @ A @ x))
+
+
+@pytest.mark.parametrize("method", [cd.Derivation.plan, cd.Derivation.source, cd.Derivation.compile])
+def test_options_have_one_default(method):
+    """Signatures repeat the defaults of the record, so that editors show them."""
+    defaults = {f.name: f.default for f in fields(CompileOptions)}
+    taken = {p.name: p.default for p in signature(method).parameters.values() if p.name in defaults}
+    assert "value" in taken and taken == {name: defaults[name] for name in taken}
+    assert method is not cd.Derivation.compile or taken == defaults

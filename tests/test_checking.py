@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.checking import printed
-from combdiff.checking import report as checking
+from combdiff.checking import check, differences, printed
+from combdiff.checking.rounding import distance
 from combdiff.language.parsing.parser import parse
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.sizes import FEWEST, evaluation_steps, two_sizes
@@ -218,11 +218,11 @@ def test_code_is_compared_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_what_is_infinite_in_formula_and_code_agrees() -> None:
     one = np.array([np.inf, -np.inf, np.nan, 1.0], complex)
-    assert checking._distance(one, one.copy()) == 0
+    assert distance(one, one.copy()) == 0
     for entry, other in ((0, -np.inf), (0, 1.0), (2, 1.0), (3, 2.0), (3, np.nan)):
         moved = one.copy()
         moved[entry] = other
-        assert checking._distance(moved, one) > 0.1
+        assert distance(moved, one) > 0.1
 
 
 @pytest.mark.slow
@@ -345,8 +345,8 @@ def test_what_has_no_slope_anywhere_is_drawn_anew_as_long_as_loops_are_short(mon
 
     def evaluations(most: int) -> int:
         evaluated = []
-        monkeypatch.setattr(checking, "evaluated", lambda *args: evaluated.append(args) or evaluate(*args))
-        monkeypatch.setattr(checking, "_STEPS", most)
+        monkeypatch.setattr(differences, "evaluated", lambda *args: evaluated.append(args) or evaluate(*args))
+        monkeypatch.setattr(check, "_STEPS", most)
         found = cd.grad(text).check()
         assert found and any("too steep" in note for note in found.notes)
         return len(evaluated)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from tests.matrix_calculus_org import missing
 from tests.matrix_cookbook import BOOK, Row, rows
 

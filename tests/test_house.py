@@ -36,16 +36,10 @@ FACE = len(ROOMS) + 1
 MOST_FILES = 16
 
 LATE = {
-    # a node tells how it is pickled; a function of numbers is looked up when a call of one is made
-    "terms.nodes": {"terms.archive", "terms.scalars"},
-    "terms.branches": {"terms.scalars"},
-    # sums and products apply the laws of exponentials, which make sums and products
-    "terms.laws.exponentials": {"terms.arithmetic"},
-    # plans print themselves, and steps explain themselves
+    # plans print themselves
     "arrays.plan": {"arrays.liveness", "arrays.text"},
-    "simplify.account": {"simplify.provenance.words"},
-    # a Derivation is derived once more when a second derivative is asked for
-    "derivation": {"deriving"},
+    # a Derivation is derived once more when a second derivative is asked for, or code for an equivalent program
+    "derivation": {"deriving.derive", "deriving.runnable"},
 }
 """Imports inside of functions that would close a circle at the top of their file, with the reasons for them."""
 

@@ -73,7 +73,8 @@ def test_a_size_that_was_stored_meets_the_one_that_is_made_here() -> None:
 
 
 def test_forms_keep_their_parameters_in_common() -> None:
-    forms = cd.grad("(f::RF) -> (x::RM) -> sum((i, j), f(x(i, j)) * sum(k, (x(i, k) - x(j, k))^2))")._runnable(True)
+    d = cd.grad("(f::RF) -> (x::RM) -> sum((i, j), f(x(i, j)) * sum(k, (x(i, k) - x(j, k))^2))")
+    forms = d.runnable.forms(value=True)
     back = pickle.loads(pickle.dumps(forms))
     assert back.flats and all(flat.params == back.formula.params for flat in back.flats)
     assert str(back.plan({})) == str(forms.plan({}))

@@ -9,7 +9,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.errors import CheckError
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import call, fresh
 from combdiff.terms.types import COMPLEX, is_complex
 

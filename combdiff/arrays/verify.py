@@ -11,8 +11,8 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Loop, Plan, Root, Scan, Step
 from combdiff.errors import CombDiffError
+from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.nodes import MATRICES, OBLONG, SPECTRAL, VECTORS
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.types import Domain, Index, Map
 
 

@@ -21,8 +21,8 @@ from combdiff.calculus.primitives import Primitive
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.records import dataclass
-from combdiff.terms.inclusion import needs_inclusion
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
+from combdiff.terms.laws.inclusion import needs_inclusion
 from combdiff.terms.terms import (
     ZERO,
     Add,

@@ -11,7 +11,7 @@ from typing import Protocol, TypeGuard
 
 from combdiff.calculus.floating import float_lets, without_aliases
 from combdiff.calculus.forward import pushforward_of
-from combdiff.calculus.functions.by_parts import Parts
+from combdiff.calculus.functions.by_parts import IntegrationByParts
 from combdiff.calculus.functions.intervals import (
     check_ends,
     with_conditions_of_intervals,
@@ -165,7 +165,7 @@ class _Derivatives:
         unused = self.pending.union(f.params) if inside else ()
         if t.kind == "adjoint":
             return _adjoint(f, lambda taken: self.simplify(taken, unused))
-        if (jets := Parts.of(f)) is not None and t.kind in ("grad", "pullback", "jvp"):
+        if (jets := IntegrationByParts.of(f)) is not None and t.kind in ("grad", "pullback", "jvp"):
             taken = _met(_derivative(t, jets.objective, self.names, self.ask)[0])
             result = _of_functions(
                 t, jets, self.simplify(taken, unused), self.names, lambda e: self(e, inside, _points(e))
@@ -190,7 +190,7 @@ class _Derivatives:
                 if not isinstance(inner, Lam):
                     return t
                 check_ends(inner, [p.kind for p in inner.params])
-                return t if Parts.of(inner) is None else Diff("jvp", Diff("grad", inner))
+                return t if IntegrationByParts.of(inner) is None else Diff("jvp", Diff("grad", inner))
             case _:
                 return t
 
@@ -226,7 +226,7 @@ def _derivative(t: Diff, f: Lam, around: Collection[str], ask: Callable[[], None
 
 
 def _of_functions(
-    t: Diff, jets: Parts, taken: Lam, around: Collection[str], written_out: Callable[[Term], Term]
+    t: Diff, jets: IntegrationByParts, taken: Lam, around: Collection[str], written_out: Callable[[Term], Term]
 ) -> Lam:
     """The derivative with respect to functions under d/dx, of the one with respect to their jets."""
     if t.kind == "jvp":

@@ -16,10 +16,10 @@ from combdiff.terms.conditions.comparing import compared, different, is_weighted
 from combdiff.terms.conditions.guards import Finite, condition_of, inside, under, unguarded
 from combdiff.terms.conditions.kinks import counting
 from combdiff.terms.conditions.ordering import nonzero
-from combdiff.terms.inclusion import included
+from combdiff.terms.functions import SCALAR_FUNCTIONS
+from combdiff.terms.laws.inclusion import included
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, Matrix, MatrixFunction
 from combdiff.terms.nodes import ALONG
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     IMAGINARY,
     MINUS_ONE,

@@ -29,7 +29,7 @@ from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Guard
 from combdiff.terms.conditions.kinks import without_needless_conditions
-from combdiff.terms.inclusion import included
+from combdiff.terms.laws.inclusion import included
 from combdiff.terms.terms import (
     ONE,
     Add,

@@ -104,7 +104,7 @@ def _bodies(f: Lam) -> list[Term]:
         # so many uses share the definitions that the program without them takes longer to derive, and to run
         out = WrittenOut([*bindings], core, [])
     plain = f.body if not out.values else let(out.kept, out.core)
-    parts = Parts(frozenset(f.params), _fresh_names(f))
+    parts = RepeatedParts(frozenset(f.params), _fresh_names(f))
     for name, value in out.values:
         parts.call(name, value)
     for t in (*(value for _, value in out.kept), out.core):
@@ -214,7 +214,7 @@ class Form(NamedTuple):
 
 
 @dataclass(slots=True)
-class Parts:
+class RepeatedParts:
     """Counts the parts of a program that are work, whatever their indices are called, and names those written twice.
 
     `unused` are the variables that are differentiated by, whose declared symmetries are not used; `called` says what

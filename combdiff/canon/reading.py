@@ -37,8 +37,8 @@ from combdiff.canon.skeleton import (
 )
 from combdiff.canon.slotgroup import SlotGroup
 from combdiff.records import dataclass
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.nodes import TURNING
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.schema import label
 from combdiff.terms.terms import (
     Add,

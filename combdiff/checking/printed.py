@@ -19,8 +19,8 @@ from combdiff.language.parsing.parser import parse
 from combdiff.language.parsing.syntax import Block, Expr, Lambda
 from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.loops import forwards
-from combdiff.language.printing.names import apart
-from combdiff.language.printing.spelling import Spelling
+from combdiff.language.printing.names import with_own_binders
+from combdiff.language.printing.type_names import TypeNames
 from combdiff.meaning.differences import items_of
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
@@ -136,7 +136,7 @@ def _renamed(t: Term, same: Mapping[Var, Var]) -> Term:
 def _sizes_of(read: Term, printed: Term, same: Mapping[Var, Var], sizes: Sizes) -> dict[Domain, int]:
     """The sizes of the domains of what is the `same` in both, of those whose names were printed, and of all others."""
     pairs = [(v.kind, u.kind) for v, u in same.items()]
-    spelling = Spelling(apart(forwards(printed)))
+    spelling = TypeNames(with_own_binders(forwards(printed)))
     named = {name: domain for domain, name in (*spelling.domains.items(), *spelling.sizes.items())}
     found_there = {d.of or d for u in subterms(read) for v in bound_by(u) for d in domains_of(v.kind)}
     declared = {d for d in found_there if d.declared or d.sized}

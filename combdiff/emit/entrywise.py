@@ -14,7 +14,7 @@ from combdiff.emit.solvers import is_every_power, powers
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIGN, SUM
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 
 _MANY = 256  # numbers, of which a power takes ten times as long as products

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from combdiff.arrays.lower.argument_names import identifier
 from combdiff.emit.names import Names
 from combdiff.emit.packed_text import pack_text
-from combdiff.emit.solvers import SOLVERS
+from combdiff.emit.solvers import solver_names
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Equation, Plan, Recurrence
@@ -30,7 +30,7 @@ class Module:
     def __init__(self, spelling: Spelling, name: str) -> None:
         self.spelling = spelling
         self.name = identifier(name)
-        self.names = Names({*spelling.reserved, *SOLVERS, self.name})
+        self.names = Names({*spelling.reserved, *solver_names(), self.name})
         self.texts: dict[str, str] = {}
         self.above: dict[Equation | Recurrence, str] = {}
         self._packers: dict[str, str] = {}

@@ -18,7 +18,7 @@ from combdiff.emit.looptext import wrapped
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.language.printing.document import ATOM, PRODUCT, SIGN, SUM
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import MINUS_ONE, ONE, Const
 from combdiff.terms.types import Domain
 

@@ -17,7 +17,7 @@ from combdiff.errors import UnsupportedError
 from combdiff.gate.labelled import Labelled, all_axes
 from combdiff.gate.residues import HALF, centred, inverted, raised, residue, times
 from combdiff.terms.branches import leaves_the_real_numbers
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.terms import Call, Const, Indicator, Pow, Term, is_integer_valued, subterms
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from combdiff.meaning.points import listed, positions_of, values_of
 from combdiff.meaning.samples import definite, random_ends, random_value, takes_roots
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.records import dataclass
-from combdiff.simplify.check import Pair, Parts, parts_of, pieces
+from combdiff.simplify.check import Pair, ResultParts, parts_of, pieces
 from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, substitute
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete
 
@@ -69,11 +69,11 @@ class Prepared:
 
     split: Split = field(default_factory=Split)
     without_numbers: dict[Term, Term] = field(default_factory=dict)
-    known: dict[Term, tuple[Components, Parts]] = field(default_factory=dict)
+    known: dict[Term, tuple[Components, ResultParts]] = field(default_factory=dict)
     inexact: set[Term] = field(default_factory=set)
     roots: bool = False
 
-    def __call__(self, t: Term) -> tuple[Components, Parts]:
+    def __call__(self, t: Term) -> tuple[Components, ResultParts]:
         found = self.known.get(t)
         if found is None:
             components = by_components(t, self.split)
@@ -199,7 +199,7 @@ class Sample:
         self.known[t] = found
         return found
 
-    def _evaluated(self, t: Term, parts: Parts, evaluation: Evaluation) -> list[Array]:
+    def _evaluated(self, t: Term, parts: ResultParts, evaluation: Evaluation) -> list[Array]:
         """The items of a result; that it has none in the field is remembered for the next sample."""
         if t in self.prepared.inexact:
             self.refuse_exact()

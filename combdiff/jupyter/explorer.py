@@ -12,7 +12,7 @@ from html import escape
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from combdiff.explanation import LEGEND, combinator_form, explanation, told_stages
+from combdiff.explanation import LEGEND, changing_stages, combinator_form, explanation
 from combdiff.jupyter.display import in_editor, preformatted, step_html, term_html
 from combdiff.optional import optional
 from combdiff.records import dataclass
@@ -52,7 +52,7 @@ def pages(d: Derivation) -> list[Page]:
     found = [Page("program", "the program, as read: a λ-term", step_html(program))]
     with deep_recursion():
         found.append(Page("B/C form", "in combinators", preformatted(f"{combinator_form(d)}\n\n{LEGEND}")))
-        found += [Page(step.name, step.name, step_html(step)) for step in told_stages(stages)]
+        found += [Page(step.name, step.name, step_html(step)) for step in changing_stages(stages)]
     return [*found, Page("result", "the result", term_html(d.term) + preformatted(str(d)))]
 
 

@@ -1,14 +1,38 @@
-"""Finds the place in a program's text that belongs to a term with an error."""
+"""Finds the place in a program's text to which an error belongs that was raised after the text was read."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from combdiff.errors import CombDiffError, Mention, Span
 from combdiff.language.parsing.parser import parse
 from combdiff.language.parsing.syntax import Apply, Expr, Name, Param, nodes_of
+from combdiff.terms.recursion import deep_recursion
+
+
+@contextmanager
+def located_errors(text: str, name: str) -> Iterator[None]:
+    """Give an error that is raised meanwhile its place in the program, if its subject occurs there.
+
+    >>> with located_errors("(x::R) -> (y::R) -> x * y", "<text>"):
+    ...     raise CombDiffError("y is a tuple", about=Mention("y"))
+    Traceback (most recent call last):
+      ...
+    combdiff.errors.CombDiffError: <text>:1:12: y is a tuple
+      1 | (x::R) -> (y::R) -> x * y
+        |            ^^^^
+    """
+    try:
+        with deep_recursion():
+            yield
+    except CombDiffError as error:
+        find_place(error, text, name)
+        raise
 
 
 def find_place(error: CombDiffError, text: str, name: str) -> None:
-    """Give an error its place in the program, if what it is about stands there.
+    """Give an error its place in the program, if its subject occurs there.
 
     >>> error = CombDiffError("y is a tuple", about=Mention("y"))
     >>> find_place(error, "(x::R) -> (y::R) -> x * y", "<text>")

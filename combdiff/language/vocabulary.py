@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from combdiff.resources import resource
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.nodes import ALONG, OF_MATRICES
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.types import COMPLEX, Index, Map, Number, Product, Type
 
 if TYPE_CHECKING:

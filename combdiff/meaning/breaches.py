@@ -39,7 +39,7 @@ class Breach:
     found: complex
     expected: complex
 
-    def told(self, name: str) -> str:
+    def message(self, name: str) -> str:
         """The sentence for a user, whose array is called `name`."""
         entry = f"{name}[{', '.join(map(str, self.place))}]"
         if np.isnan(self.found):

@@ -18,7 +18,7 @@ from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, WORDS, in_words
 from combdiff.meaning.differences import TOLERANCE, items_of, off_slope
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.values import Value
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.terms import Lam, Term, apply, fresh
 from combdiff.terms.types import REAL
 

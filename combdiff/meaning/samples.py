@@ -256,7 +256,7 @@ def _random_integers(kind: Map, sizes: Mapping[Domain, int], rng: np.random.Gene
     return cast("Array", drawn)
 
 
-def told_apart(
+def with_distinct_entries(
     values: Mapping[Term, Value], sizes: Mapping[Domain, int], rng: np.random.Generator
 ) -> dict[Term, Value]:
     """The values with arrays of integers that differ at each place, and hold all of their range, if they can.
@@ -265,7 +265,7 @@ def told_apart(
     >>> n, e = Index(Domain("n")), Index(Domain("e"))
     >>> a, b = fresh("a", Map((e,), n)), fresh("b", Map((e,), n))
     >>> drawn = {a: np.array([1, 1, 1]), b: np.array([1, 1, 1])}
-    >>> apart = told_apart(drawn, {n.domain: 3, e.domain: 3}, np.random.default_rng(0))
+    >>> apart = with_distinct_entries(drawn, {n.domain: 3, e.domain: 3}, np.random.default_rng(0))
     >>> sorted(apart[a].tolist()), (apart[a] == apart[b]).any()
     ([0, 1, 2], np.False_)
 

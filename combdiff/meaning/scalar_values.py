@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from combdiff.meaning.values import Scalar
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 
 _EXACT = 2**53
 

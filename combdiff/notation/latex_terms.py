@@ -18,17 +18,17 @@ from combdiff.notation.widths import WIDTH, columns
 from combdiff.terms.conditions.choices import Choice, choice_of, choices_whole, with_choices
 from combdiff.terms.conditions.comparing import (
     Part,
-    conditions_told,
+    conditions_and_body,
+    conditions_of_reduction,
     is_weighted,
-    reduced_told,
     weighted_share,
     weighted_sum,
 )
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of
 from combdiff.terms.listings import rows_of
 from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.numerals import decimal
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -169,6 +169,7 @@ def _written(term: Term, scope: Scope) -> Piece:
 def listed(term: Term, scope: Scope) -> str:
     """A tensor that lists its entries as a matrix or a column; empty if it is none, or too wide for a line.
 
+    >>> from combdiff.terms.arithmetic import number
     >>> from combdiff.terms.listings import entries_listed
     >>> from combdiff.terms.types import range_of
     >>> i = fresh("i", Index(range_of(2)))
@@ -202,8 +203,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
         case Proj(item, App(Diff("grad", of), args)):
             return called(rf"\nabla_{{{item + 1}}} {term_latex(of, scope, POSTFIX)}", _arguments(args, scope)), ATOM
         case Proj(item, App(Diff("pullback", of), args)):
-            head = called(rf"\mathcal{{P}}_{{{item + 1}}}", term_latex(of, scope))
-            return called(head, _arguments(args, scope)), ATOM
+            sign = rf"\mathcal{{P}}_{{{item + 1}}}"
+            return called(called(sign, term_latex(of, scope)), _arguments(args, scope)), ATOM
         case Proj(item, of):
             return rf"{{{term_latex(of, scope, ATOM)}}}_{{({item + 1})}}", ATOM
         case Diff("grad", _) if (times := along(term)[1]) > 0:
@@ -221,8 +222,7 @@ def _structure(term: Term, scope: Scope) -> Piece:
         case Diff("root", of):
             return called(r"\operatorname{root}", term_latex(of, scope)), ATOM
         case Diff(kind, of):
-            sign = r"\mathcal{F}" if kind == "jvp" else r"\mathcal{P}"
-            return called(sign, term_latex(of, scope)), ATOM
+            return called(r"\mathcal{F}" if kind == "jvp" else r"\mathcal{P}", term_latex(of, scope)), ATOM
         case Let(bindings, body):
             inner = scope.bind(var for var, _ in bindings)
             lines = r";\ ".join(f"{inner[var]} = {term_latex(value, inner)}" for var, value in bindings)
@@ -246,7 +246,7 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if term.kind in MATRIX_FUNCTIONS:
         return _of_matrix(term, scope)
     inner = scope.bind(term.indices)
-    parts, body = reduced_told(term)
+    parts, body = conditions_of_reduction(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
     over = inner.subscripts(inner[v] for v in term.indices)
     listed = (term.kind in SHARES and len(term.indices) > 1) or not term.mark.free.issuperset(term.indices)
@@ -354,7 +354,7 @@ def _told(parts: Sequence[Part], scope: Scope) -> str:
 def _condition(condition: Delta | Indicator, scope: Scope) -> str:
     left, right = condition.left, condition.right
     if isinstance(condition, Indicator):
-        parts, _ = conditions_told(condition)
+        parts, _ = conditions_and_body(condition)
         return f"[{_told(parts, scope)}]"
     if compares_indices(left, right):
         return rf"\delta_{{{scope.subscripts(_subscript(side, scope) for side in (left, right))}}}"

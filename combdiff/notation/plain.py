@@ -22,7 +22,13 @@ from combdiff.notation.page import definitions_outside, entrywise, names_in, nam
 from combdiff.notation.recursions import Recursions
 from combdiff.notation.widths import cut
 from combdiff.terms.conditions.choices import Choice, choice_of, choices_whole, with_choices
-from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told, weighted_share, weighted_sum
+from combdiff.terms.conditions.comparing import (
+    conditions_and_body,
+    conditions_of_reduction,
+    is_weighted,
+    weighted_share,
+    weighted_sum,
+)
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
 from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.numerals import decimal
@@ -268,7 +274,7 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
             return f"{_text(given[0], scope, ATOM)}{_POWERS[term.kind]}", POSTFIX
         return f"{written_name(term)}({', '.join(_text(m, scope) for m in given)})", ATOM
     inner = scope.bind(term.indices)
-    parts, body = reduced_told(term)
+    parts, body = conditions_of_reduction(term)
     sign = {"prod": "Π", "maximum": "max", "minimum": "min"}.get(term.kind, term.kind)
     condition = condition_text(parts, lambda side: _text(side, inner), _RELATIONS) if parts else ""
     below = ", ".join(filter(None, [inner.subscripts(inner[v] for v in term.indices), condition]))
@@ -359,7 +365,7 @@ def _quotient(number: str, factors: Sequence[Term], scope: Scope) -> str:
             case Delta(left, right, body) if body == ONE:
                 above.append(f"δ({_text(left, scope)},{_text(right, scope)})")
             case Indicator() if not choice_of(factor, flat=True):
-                parts, _ = conditions_told(factor)
+                parts, _ = conditions_and_body(factor)
                 above.append(f"[{condition_text(parts, lambda side: _text(side, scope), _RELATIONS)}]")
             case Pow(base, Const(n, imag)) if n < 0 and not imag:
                 below.append(_text(power(base, Const(-n)), scope, POSTFIX))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from combdiff.notation.latex_names import latex_name
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import App, Call, Const, Delta, Reduce, Sum, Term, Var, bound_by, subterms
 from combdiff.terms.types import Index, Map
 

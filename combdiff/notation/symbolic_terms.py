@@ -18,9 +18,9 @@ from combdiff.notation.latex_names import Scope
 from combdiff.notation.signs import sympy_signs
 from combdiff.records import dataclass
 from combdiff.terms.conditions.choices import Choice, choice_of, with_choices
-from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told, reduced_told
+from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_and_body, conditions_of_reduction
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.numerals import MOST_DIGITS
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     Add,
@@ -318,7 +318,7 @@ class SymbolScope:
             case Indicator() if choice := choice_of(t, flat=True):
                 return self.addend(choice)
             case Indicator():
-                parts, body = conditions_told(t)
+                parts, body = conditions_and_body(t)
                 return sympy.Piecewise((self.number(body), self.condition(parts)), (0, True))
             case Proj(item, App(Diff() as derivative, args)):
                 return self.derivative(derivative, args, item)
@@ -335,7 +335,7 @@ class SymbolScope:
         import sympy
 
         scope, limits = self.within(t.indices)
-        parts, body = reduced_told(t)
+        parts, body = conditions_of_reduction(t)
         factor = scope.number(body)
         return sympy.Product(sympy.Piecewise((factor, scope.condition(parts)), (1, True)) if parts else factor, *limits)
 

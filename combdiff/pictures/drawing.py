@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
-from combdiff.pictures.layout import Layout, Line, arranged, middle, width_of
+from combdiff.pictures.layout import Arrangement, Line, arranged, middle, width_of
 from combdiff.pictures.network import ARITHMETIC, TENSOR, Network, Node, Row
 from combdiff.records import dataclass
 
@@ -34,7 +34,7 @@ class Picture(Figure):
         return page.getvalue()
 
 
-_Content: TypeAlias = "str | tuple[Network, Layout]"
+_Content: TypeAlias = "str | tuple[Network, Arrangement]"
 _Sized: TypeAlias = tuple[_Content, float, float]
 """Text or a network, its width and its height."""
 
@@ -113,7 +113,7 @@ def _place(axes: Axes, piece: _Piece, centre: float) -> None:
     _network(axes, network, layout, np.array([piece.left - left, centre - (bottom + top) / 2]))
 
 
-def _network(axes: Axes, network: Network, layout: Layout, shift: Array) -> None:
+def _network(axes: Axes, network: Network, layout: Arrangement, shift: Array) -> None:
     places = layout.places + shift
     for line in layout.lines:
         _line(axes, layout, places, line)
@@ -148,7 +148,7 @@ def _node(axes: Axes, node: Node, place: tuple[float, float], radius: float) -> 
     axes.text(x, y, f"${label}$", ha="center", va="center", fontsize=size, color=_INK, zorder=6)
 
 
-def _line(axes: Axes, layout: Layout, places: Array, line: Line) -> None:
+def _line(axes: Axes, layout: Arrangement, places: Array, line: Line) -> None:
     a, b = places[line.start], places[line.end]
     if line.end in layout.ends:
         # a leg stops before its label

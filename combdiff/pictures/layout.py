@@ -17,7 +17,7 @@ import numpy.typing as npt
 from combdiff.notation.widths import columns
 from combdiff.pictures.network import CONDITION, TENSOR, VALUE, Network
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 
 Points = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Arrangement:
     """Places of the nodes first, then of the dots where more than two slots share an index, then of the ends of legs.
 
     `dots` and `ends` are numbers of places; an end has the label of its leg.
@@ -68,7 +68,7 @@ class Layout:
         return float(low[0]), float(low[1]), float(high[0]), float(high[1])
 
 
-def arranged(network: Network) -> Layout:
+def arranged(network: Network) -> Arrangement:
     """A layout of the network.
 
     >>> from combdiff.pictures.network import Edge, Node
@@ -80,10 +80,10 @@ def arranged(network: Network) -> Layout:
     radii = [_radius(node.label, node.kind) for node in network.nodes]
     lines, dots, ends = _lines(network, radii)
     if not radii:
-        return Layout(np.zeros((0, 2)), (), (), (), {})
+        return Arrangement(np.zeros((0, 2)), (), (), (), {})
     wanted = _distances(len(radii), lines, radii)
     places = _level(_orderly(wanted, _Merit(wanted, radii, lines)), ends)
-    return Layout(places, tuple(radii), tuple(lines), tuple(dots), ends)
+    return Arrangement(places, tuple(radii), tuple(lines), tuple(dots), ends)
 
 
 def _radius(label: str, kind: str) -> float:

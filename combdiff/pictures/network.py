@@ -111,6 +111,20 @@ def rows_of(term: Term, names: Sequence[str]) -> list[Row]:
     return sketch.rows
 
 
+def result_names(term: Term, unknowns: Sequence[Var], sign: str) -> list[str]:
+    """What results are called: by the `sign` of a mode, such as ∇ of each unknown; numbered if they do not match these.
+
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> result_names(Lam((x,), x), (x,), "∇{}")
+    ['∇x']
+    """
+    parts = result_of(term)
+    scope = Scope(signs=latex_signs(term)).bind(parts.params)
+    names = [sign.format(scope[p]) for p in unknowns]
+    return names if len(names) == len(parts.outputs) else [sign.format(n + 1) for n in range(len(parts.outputs))]
+
+
 @dataclass(slots=True)
 class _Sketch:
     """The rows so far; a factor that is no tensor adds one, below the row that it stands in."""

@@ -19,7 +19,7 @@ from combdiff.arrays.plan import Argument
 from combdiff.errors import ArrayError
 from combdiff.meaning.quadrature import placed
 from combdiff.records import dataclass
-from combdiff.run.compiled import Compiled
+from combdiff.run.compiled import DEFAULTS, CodeOptions, Compiled
 from combdiff.run.functions import by_entry, is_of_functions
 from combdiff.terms.types import Interval, Map, Type, interval_of
 
@@ -57,14 +57,14 @@ def intervals_of(kind: Type) -> tuple[Interval, ...]:
 class CompiledFunctional(Compiled[R]):
     """A compiled derivative of a functional; `discrete` makes the function of values, at the first call with some."""
 
-    def __init__(self, term: Forms, discrete: Callable[[], Discrete], *options: Any) -> None:
-        super().__init__(term, *options)
+    def __init__(self, term: Forms, discrete: Callable[[], Discrete], options: CodeOptions = DEFAULTS) -> None:
+        super().__init__(term, options)
         self._discrete = discrete
         self._made: Discrete | None = None
         self._points = {name: intervals_of(kind) for name, kind in self._kinds.items() if intervals_of(kind)}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._forms, self._discrete, *self._options)
+        return type(self), (self._forms, self._discrete, self._options)
 
     def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
         given = dict(zip(self._names, args, strict=False)) | {self._call.spelled(k): v for k, v in named.items()}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from inspect import Parameter, Signature
 
 from combdiff.arrays.lower.argument_names import identifier
-from combdiff.arrays.lower.arguments import described_offsets, told
+from combdiff.arrays.lower.arguments import described_derivative, described_offsets
 from combdiff.arrays.plan import Argument
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Names
@@ -95,7 +95,9 @@ class Call:
             offsets = [f"{a.name}= takes {described_offsets(a.offsets)}" for a in self.arguments if a.offsets]
             raise ArrayError(
                 f"{self.name} is not given {', '.join(a.name for a in missing)}",
-                remedy="; ".join([f"its arguments are {self._listed()}{''.join(map(told, missing))}", *offsets]),
+                remedy="; ".join(
+                    [f"its arguments are {self._listed()}{''.join(map(described_derivative, missing))}", *offsets]
+                ),
             )
 
     def _listed(self) -> str:

@@ -78,6 +78,30 @@ class Known:
     sizes: Sizes
 
 
+@dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """How the code of a function is written, and what a call checks.
+
+    Args:
+        backend, name, title: the array library, the name of the function, and the head of its docstring.
+        check: how many entries of an array are checked for its declared symmetries on first use: a `"sample"` of 4,096
+            entries, all (`"full"`), or none (`False`). With `"states"` all are, and each step of a loop is watched:
+            an error names the state that becomes nan or infinite first, and the step.
+        pack: arguments that are packed on first use; all their entries are checked first.
+        memory: a limit, in bytes, for the arrays of a call at any time, with results and without arguments.
+    """
+
+    backend: str = "numpy"
+    name: str = "gradient"
+    title: str = ""
+    check: Check = "sample"
+    pack: tuple[str, ...] = ()
+    memory: int | None = None
+
+
+DEFAULTS = CodeOptions()
+
+
 class Compiled(Generic[R]):
     """A function of arrays: `f(J, C)` or `f(J=J, C=C)`; your functions by keyword, `f(x, g=np.tanh, grad_g=…)`.
 
@@ -89,43 +113,22 @@ class Compiled(Generic[R]):
     >>> Compiled(Lam((x,), Lam((i,), mul(TWO, App(x, (i,))))))(np.arange(3.0))
     array([0., 2., 4.])
 
-    Args:
-        term: a derivation's result.
-        check: how many entries of an array are checked for its declared symmetries on first use: a `"sample"` of 4,096
-            entries, all (`"full"`), or none (`False`). With `"states"` all are, and each step of a loop is watched:
-            an error names the state that becomes nan or infinite first, and the step.
-        pack: arguments that are packed on first use; all their entries are checked first.
-        memory: a limit, in bytes, for the arrays of a call at any time, with results and without arguments.
-
-    A call returns new arrays (several as a tuple), or fills `out=` (`out_=`, if an argument is called out). `source` is
-    the text for guessed sizes; the order of contractions is chosen once for each set of shapes. Any number of threads
-    may call the function. Raises `ArrayError` if an array does not fit, and `BudgetError`, before any work, if `memory`
-    is too small.
+    `term` is a derivation's result. A call returns new arrays (several as a tuple), or fills `out=` (`out_=`, if an
+    argument is called out). `source` is the text for guessed sizes; the order of contractions is chosen once for each
+    set of shapes. Any number of threads may call the function. Raises `ArrayError` if an array does not fit, and
+    `BudgetError`, before any work, if `memory` is too small.
     """
 
     _unchecked: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        term: Term | Forms,
-        backend: str = "numpy",
-        name: str = "gradient",
-        title: str = "",
-        check: Check = "sample",
-        pack: tuple[str, ...] = (),
-        memory: int | None = None,
-    ) -> None:
+    def __init__(self, term: Term | Forms, options: CodeOptions = DEFAULTS) -> None:
         self._forms = term if isinstance(term, Forms) else Forms(term)
         self._term = self._forms.formula
-        self._options = backend, name, title, check, pack, memory
-        self._spelling = replace(spelling_of(backend), watches=check == "states")
-        self._library = library_of(backend)
-        self._name = identifier(name)
-        self._title = title
-        self._check = check
-        self._memory = memory
-        check_memory(self._spelling, memory)
-        self._pack = pack
+        self._options = options
+        self._spelling = replace(spelling_of(options.backend), watches=options.check == "states")
+        self._library = library_of(options.backend)
+        self._name = identifier(options.name)
+        check_memory(self._spelling, options.memory)
         self._kinds = {v.name: v.kind for v in result_of(self._term).params}
         self._packed = PackedArrays(self._kinds, self._library)
         # what a call takes, and whether the library has all that it needs; the quickest form is sought at the call
@@ -154,7 +157,7 @@ class Compiled(Generic[R]):
         self._rules = {n: interval for n, interval in intervals.items() if interval is not None}
         kinds = [None if name in self._plan.packed else self._kinds.get(name) for name in self._names]
         self._symmetric = [
-            n for n, kind in enumerate(kinds) if self._check and isinstance(kind, Map) and kind.symmetries
+            n for n, kind in enumerate(kinds) if self._options.check and isinstance(kind, Map) and kind.symmetries
         ]
         names = ArgumentNames(self._term)
         # lists that the code does not need may still be needed to check a declared symmetry
@@ -171,7 +174,7 @@ class Compiled(Generic[R]):
 
     def __reduce__(self) -> tuple[object, ...]:
         # what was learnt from arrays is of this process; the text is made anew from the formula
-        return type(self), (self._forms, *self._options)
+        return type(self), (self._forms, self._options)
 
     def __call__(self, /, *args: object, out: object = None, **named: object) -> R:
         __tracebackhide__ = True  # for pytest
@@ -389,7 +392,7 @@ class Compiled(Generic[R]):
         import numpy as np
 
         kind = self._kinds.get(argument.name)
-        skipped = not self._check or argument.callable or argument.name in self._plan.packed
+        skipped = not self._options.check or argument.callable or argument.name in self._plan.packed
         if skipped or not isinstance(kind, Map) or not kind.symmetries:
             return
         # a symmetry of neighbours is one for the neighbours that are listed
@@ -399,14 +402,14 @@ class Compiled(Generic[R]):
             return
         from combdiff.meaning.breaches import breaks_symmetry
 
-        sample = _SAMPLE if self._check == "sample" else None
+        sample = _SAMPLE if self._options.check == "sample" else None
         entries = looked_at(self._library, value, sample)
         if entries is None:
             return
         breach = breaks_symmetry(entries, kind, sizes, sample, np.random.default_rng(0))
         if breach is not None:
             remedy = "correct the array or the declaration; check=False takes arrays as they are"
-            raise ArrayError(breach.told(argument.name), remedy=remedy)
+            raise ArrayError(breach.message(argument.name), remedy=remedy)
         # a new table: another thread may be reading the old one
         kept = {key: ref for key, ref in self._seen.items() if ref() is not None}
         self._seen = {**kept, key: weakref.ref(value)}
@@ -424,18 +427,19 @@ class Compiled(Generic[R]):
     def _lowered(self, sizes: Mapping[Domain, int] | None) -> Plan:
         with deep_recursion():
             # a limit is for the sizes of a call, not for those that are guessed
-            return self._planned(self._forms.plan(sizes, self._memory), None if sizes is None else self._memory)
+            memory = self._options.memory
+            return self._planned(self._forms.plan(sizes, memory), None if sizes is None else memory)
 
     def _planned(self, plan: Plan, memory: int | None) -> Plan:
         with deep_recursion():
-            return self._scheduled(packed(plan, self._pack, self._unchecked), memory)
+            return self._scheduled(packed(plan, self._options.pack, self._unchecked), memory)
 
     def _scheduled(self, plan: Plan, memory: int | None) -> Plan:
         return scheduled(plan, self._spelling, memory)
 
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():
-            return emit(plan, self._spelling, self._name, self._title, over)
+            return emit(plan, self._spelling, self._name, self._options.title, over)
 
     def _function(self, sizes: Mapping[Domain, int], alike: bool) -> Callable[..., object]:
         """The function for these sizes, arrays `alike` or not; what has one order of contractions shares one."""

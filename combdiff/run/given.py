@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from combdiff.arrays.lower.argument_names import names_of_program
@@ -57,6 +58,11 @@ class Given:
             self.rest[name] = given
             given = default
         return cast(T, self.rest.pop(own, given))
+
+    def options(self, record: Callable[..., T], **given: object) -> T:
+        """A record of options, whose fields have their defaults."""
+        defaults = {f.name: f.default for f in fields(record)}  # type: ignore[arg-type]  # a class is called
+        return record(**{name: self.option(name, value, defaults[name]) for name, value in given.items()})
 
     def keyword(self, name: str, given: T) -> T:
         """The value of an option that may be given by its place, too; by name it is one among all others."""

@@ -7,13 +7,12 @@ direction reaches and what none does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import Result, result_of
 from combdiff.arrays.packing.packed_plan import packed
-from combdiff.arrays.passes.distances import Distances
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
 from combdiff.arrays.passes.schedule import scheduled, suited
 from combdiff.arrays.plan import Argument, Plan, Step
@@ -22,10 +21,9 @@ from combdiff.emit.closures import emit_with_products
 from combdiff.emit.emit import spelling_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.records import dataclass
-from combdiff.run.compiled import Check, Compiled
+from combdiff.run.compiled import DEFAULTS, CodeOptions, Compiled
 from combdiff.run.executing import run
 from combdiff.run.fitting import filled
-from combdiff.terms.archive import Archive
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Lam, Term, Tuple, Var, let
 from combdiff.terms.types import Domain, Map, is_complex
@@ -41,24 +39,19 @@ class Joint:
     `first` counts the outputs that no direction reaches: the value if there is one, and the gradients.
     """
 
-    term: Lam
+    forms: Forms
     directions: tuple[Var, ...]
     first: int
-    flats: tuple[Term, ...] = ()
-    check: Callable[[Term, Term], object] | None = None
-    agree: Callable[[Term, Term], bool] | None = None
-    distances: Distances = "differences"
-    least: Mapping[Domain, int] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
         # the directions are parameters of the term, and are to be so again
-        how = self.check, self.agree, self.distances, dict(self.least)
-        return _rejoined, (Archive.of([self.term, *self.flats]), len(self.directions), self.first, *how)
+        return _rejoined, (self.forms, len(self.directions), self.first)
 
     @property
-    def forms(self) -> Forms:
-        """What is lowered."""
-        return Forms(self.term, self.flats, self.check, self.agree, self.distances, self.least)
+    def term(self) -> Lam:
+        """The formula."""
+        assert isinstance(self.forms.formula, Lam), "a result is a map of its parameters"
+        return self.forms.formula
 
     @property
     def unknowns(self) -> tuple[Var, ...]:
@@ -77,31 +70,30 @@ def joined(result: Forms, products: Forms) -> Joint:
     >>> len(joint.term.params), joint.first, [v.name for v in joint.directions]
     (2, 1, ['k'])
     """
-    joint = replace(_joined(result.formula, products.formula), distances=result.distances, least=result.least)
     count = max(len(result.flats), len(products.flats))
     pairs = [
         [f.flats[min(n, len(f.flats) - 1)] if f.flats else f.formula for f in (result, products)] for n in range(count)
     ]
-    flats = tuple(_joined(*pair).term for pair in pairs)
-    return replace(joint, flats=flats, check=result.check, agree=result.agree)
+    formula, flats = _joined(result.formula, products.formula), tuple(_joined(*pair) for pair in pairs)
+    forms = replace(result, formula=formula, flats=flats)
+    before, after = result_of(result.formula), result_of(products.formula)
+    return Joint(forms, after.params[len(before.params) :], len(before.outputs))
 
 
-def _joined(result: Term, products: Term) -> Joint:
+def _joined(result: Term, products: Term) -> Lam:
+    """Both in one term, whose parameters are those of the products."""
     a, b = result_of(result), result_of(products)
     if b.params[: len(a.params)] != a.params:
         raise UnsupportedError(
             "the Hessian-vector product takes other arguments than the gradient",
             remedy="compile cd.hvp of the program on its own",
         )
-    bindings = _merged(a, b)
-    body = let(bindings, Tuple((*a.outputs, *b.outputs)))
-    return Joint(Lam(b.params, body), b.params[len(a.params) :], len(a.outputs))
+    return Lam(b.params, let(_merged(a, b), Tuple((*a.outputs, *b.outputs))))
 
 
-def _rejoined(terms: Archive, directions: int, first: int, *how: Any) -> Joint:
-    term, *flats = terms.terms()
-    assert isinstance(term, Lam), "a result is a map of its parameters"
-    return Joint(term, term.params[-directions:], first, tuple(flats), *how)
+def _rejoined(forms: Forms, directions: int, first: int) -> Joint:
+    assert isinstance(forms.formula, Lam), "a result is a map of its parameters"
+    return Joint(forms, forms.formula.params[-directions:], first)
 
 
 def _merged(a: Result, b: Result) -> list[tuple[Var, Term]]:
@@ -154,22 +146,13 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
     the outputs before `hvp`; `hvp` has its own `out=`.
     """
 
-    def __init__(
-        self,
-        joint: Joint,
-        backend: str = "numpy",
-        name: str = "gradient",
-        title: str = "",
-        check: Check = "sample",
-        pack: tuple[str, ...] = (),
-        memory: int | None = None,
-    ) -> None:
+    def __init__(self, joint: Joint, options: CodeOptions = DEFAULTS) -> None:
         self._joint = joint
         self._unchecked = tuple(v.name for v in joint.directions)
-        super().__init__(joint.forms, backend, name, title, check, pack, memory)
+        super().__init__(joint.forms, options)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self._joint, *self._options)
+        return type(self), (self._joint, self._options)
 
     def _called(self, args: tuple[object, ...], out: object, named: dict[str, object]) -> object:
         import numpy as np
@@ -229,7 +212,7 @@ class CompiledHessian(Compiled[tuple[Any, ...]]):
     def _text(self, plan: Plan, over: Overwriting = CAUTIOUS) -> str:
         with deep_recursion():
             return emit_with_products(
-                plan, plan.directions, self._joint.first, self._spelling, self._name, self._title, over
+                plan, plan.directions, self._joint.first, self._spelling, self._name, self._options.title, over
             )
 
 

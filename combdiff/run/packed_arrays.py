@@ -81,7 +81,7 @@ class PackedArrays:
         breach = breaks_symmetry(entries, kind, sizes, sample=None)
         if breach is not None:
             raise ArrayError(
-                breach.told(name),
+                breach.message(name),
                 remedy="correct the array or the declaration; pack= keeps only the entries that others follow from",
             )
 

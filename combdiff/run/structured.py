@@ -21,7 +21,7 @@ from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.optional import optional
 from combdiff.records import dataclass
-from combdiff.run.compiled import Check, Compiled
+from combdiff.run.compiled import DEFAULTS, CodeOptions, Compiled
 from combdiff.run.libraries import whole
 from combdiff.simplify.contraction.diagonals import Part, parts_by_pattern
 from combdiff.terms.alpha import alpha_equal, alpha_hash
@@ -93,6 +93,12 @@ class Block:
 
 class Structured:
     """A sparse tensor: the sum of its blocks. Zeros are not stored.
+
+    >>> import combdiff as cd
+    >>> J = cd.jacobian("(x::RV) -> (i::N) -> x(i)^2").compile(structured=True)([1.0, 2.0])
+    >>> J.shape, J.entries, J.dense()
+    ((2, 2), 2, array([[2., 0.],
+           [0., 4.]]))
 
     `shape` is the shape of the whole tensor, `blocks` are patterns with their arrays. The first `rows` axes are the
     rows of a matrix; in a Jacobian these are the axes of the result.
@@ -183,7 +189,7 @@ def _seen_by_jax() -> None:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Sparsity:
     """How an output is made of arrays: its slots, and the pattern of each array; no slots for a number.
 
     What does not depend on the arrays is found once, not in each call.
@@ -193,7 +199,7 @@ class Layout:
     parts: tuple[Part, ...]
 
     @classmethod
-    def of(cls, output: Term) -> Layout:
+    def of(cls, output: Term) -> Sparsity:
         """The blocks of an output; one of 0 has none."""
         if not isinstance(output.type, Map):
             return cls((), (Part((), output),))
@@ -305,35 +311,24 @@ class CompiledBlocks(Compiled[Any]):
     The first `values` outputs, before the derivative, are plain arrays; `rows` counts the axes of rows.
     """
 
-    def __init__(
-        self,
-        term: Term,
-        values: int,
-        rows: tuple[int, ...],
-        backend: str = "numpy",
-        name: str = "gradient",
-        title: str = "",
-        check: Check = "sample",
-        pack: tuple[str, ...] = (),
-        memory: int | None = None,
-    ) -> None:
+    def __init__(self, term: Term, values: int, rows: tuple[int, ...], options: CodeOptions = DEFAULTS) -> None:
         parts = result_of(term)
         self._made_of = term, values, rows
-        self._layouts = [Layout.of(e) for e in parts.outputs[values:]]
+        self._sparsities = [Sparsity.of(e) for e in parts.outputs[values:]]
         # blocks of several outputs have the same positions: code computes them once
-        positions, self._positions = distinct([layout.positions() for layout in self._layouts])
-        pairs = zip(self._layouts, self._positions, strict=True)
-        self._looked_up = {n for layout, at in pairs for n in at[: len(layout.entries)]}
-        arrays = [*parts.outputs[:values], *(e for layout in self._layouts for e in layout.arrays())]
+        positions, self._positions = distinct([sparsity.positions() for sparsity in self._sparsities])
+        pairs = zip(self._sparsities, self._positions, strict=True)
+        self._looked_up = {n for sparsity, at in pairs for n in at[: len(sparsity.entries)]}
+        arrays = [*parts.outputs[:values], *(e for sparsity in self._sparsities for e in sparsity.arrays())]
         self._before = len(arrays)
         blocks = Lam(parts.params, let(parts.bindings, Tuple((*arrays, *positions))))
-        super().__init__(blocks, backend, name, title, check, pack, memory)
+        super().__init__(blocks, options)
         self._whole: Whole = whole if self._library is None else self._library.whole
-        if backend == "jax":
+        if options.backend == "jax":
             _seen_by_jax()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (*self._made_of, *self._options)
+        return type(self), (*self._made_of, self._options)
 
     def _returned(self, result: object) -> object:
         """Positions stay as the code returns them: a size made an array of JAX would be traced, and no number."""
@@ -348,11 +343,11 @@ class CompiledBlocks(Compiled[Any]):
         results = results if isinstance(results, tuple) else (results,)
         _, values, rows = self._made_of
         rest = iter(results[values:])
-        arrays = [[next(rest) for _ in layout.parts] for layout in self._layouts]
+        arrays = [[next(rest) for _ in sparsity.parts] for sparsity in self._sparsities]
         positions = [self._whole(p) if n in self._looked_up else int(p) for n, p in enumerate(rest)]
         found = [
-            layout.gathered(given, [positions[n] for n in at], row)
-            for layout, given, at, row in zip(self._layouts, arrays, self._positions, rows, strict=True)
+            sparsity.gathered(given, [positions[n] for n in at], row)
+            for sparsity, given, at, row in zip(self._sparsities, arrays, self._positions, rows, strict=True)
         ]
         every = (*results[:values], *found)
         return every[0] if len(every) == 1 else every

@@ -39,7 +39,8 @@ class Step(Shown):
 
     `seconds` is the time of the stage itself, `checking` that of its numerical check; `spent` says that the budget
     ended before it was done; `nodes` are those of its largest e-graph. `before` is the term that the stage began with,
-    if it made the one from the other, and `unused` names the variables whose symmetries it was not to use.
+    if it made the one from the other, and `unused` names the variables whose symmetries it was not to use. `explain`
+    finds the words for what the stage did.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Step(Shown):
     nodes: int = 0
     before: Term | None = field(default=None, compare=False)
     unused: tuple[str, ...] = ()
+    explain: Callable[[Step], list[str]] | None = field(default=None, compare=False)
 
     @property
     def heading(self) -> str:
@@ -71,9 +73,7 @@ class Step(Shown):
 
         Found when asked for, from the terms before and after; where it is not known what was done, nothing is said.
         """
-        from combdiff.simplify.provenance.words import told
-
-        return told(self)
+        return [] if self.explain is None else self.explain(self)
 
     @property
     def changed(self) -> bool:
@@ -99,7 +99,16 @@ class Step(Shown):
 
 
 class Steps(tuple[Step, ...], Shown):
-    """The steps of a derivation in order; prints all of them."""
+    """The steps of a derivation in order; prints all of them.
+
+    >>> from combdiff.terms.terms import ONE
+    >>> print(Steps([Step("program", ONE), Step("contract", ONE)]))
+    program
+    1
+    <BLANKLINE>
+    contract
+    1
+    """
 
     __slots__ = ()
 

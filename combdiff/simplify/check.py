@@ -39,7 +39,7 @@ class Check(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ResultParts:
     """A result taken apart: its values by name, its items, and the parameters of maps around them."""
 
     values: Mapping[Var, Term]
@@ -47,7 +47,7 @@ class Parts:
     params: tuple[Var, ...]
 
 
-def parts_of(t: Term) -> Parts:
+def parts_of(t: Term) -> ResultParts:
     """The values and items of a result.
 
     >>> from combdiff.terms.terms import fresh, mul
@@ -64,7 +64,7 @@ def parts_of(t: Term) -> Parts:
         else:
             params.extend(t.params)
         t = t.body
-    return Parts(values, items_of(t), tuple(params))
+    return ResultParts(values, items_of(t), tuple(params))
 
 
 def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:

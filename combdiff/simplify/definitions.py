@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.terms.merging import power_of
+from combdiff.terms.laws.powers import power_of
 from combdiff.terms.terms import (
     ONE,
     Add,

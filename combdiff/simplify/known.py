@@ -18,11 +18,11 @@ from combdiff.canon.inherited import inherited
 from combdiff.canon.repeats import form
 from combdiff.records import dataclass
 from combdiff.simplify.branches import taken_for_real
-from combdiff.simplify.centred import without_deviations
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.definitions import may_be_read, may_be_seen_through, read_again, seen_through
 from combdiff.simplify.images import BareIndices
-from combdiff.simplify.linear import linear_laws
+from combdiff.simplify.laws.centred import without_deviations
+from combdiff.simplify.laws.linear import linear_laws
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.terms import (
     App,

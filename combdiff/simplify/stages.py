@@ -34,20 +34,20 @@ from combdiff.simplify.account import CANCELS, COLLECT, SOLVE, Family, Progress,
 from combdiff.simplify.check import Check
 from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
+from combdiff.simplify.contraction.bisection import accusation
 from combdiff.simplify.contraction.contract import contract
-from combdiff.simplify.contraction.culprit import accusation
 from combdiff.simplify.contraction.denominators import over_one_denominator
 from combdiff.simplify.contraction.diagonals import without_diagonals
 from combdiff.simplify.contraction.ranges import solved_within_ranges
+from combdiff.simplify.fallback import INDISPENSABLE, UNDONE, undone
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
-from combdiff.simplify.linear import real_parts_by_term, with_plain_parts
+from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
+from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
-from combdiff.simplify.stationary import vanishing
-from combdiff.simplify.unfinished import INDISPENSABLE, UNDONE, undone
-from combdiff.terms.inclusion import written_where_needed
+from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
     Lam,
@@ -232,7 +232,8 @@ class Simplifier:
         notes = [f"{SPENT}: {UNDONE[name]}", *notes] if spent else [about, *notes] if about else notes
         result = Lam(f.params, body)
         most, told = self.budget.largest, "; ".join(notes)
-        self.steps.append(Step(name, result, families, seconds, told, checking, spent, most, f, self.unused))
+        about_it = families, seconds, told, checking, spent, most, f, self.unused, explained
+        self.steps.append(Step(name, result, *about_it))
         return result
 
     def _without_vanishing(self, f: Lam) -> Lam:
@@ -429,3 +430,10 @@ def _without_definitions(body: Term) -> Term:
         else:
             known[var] = unfold(value)
     return let(loops, tuple_of([unfold(substitute(t, known)) for t in results]))
+
+
+def explained(step: Step) -> list[str]:
+    """What a stage did, in words; what finds them is imported when somebody asks."""
+    from combdiff.simplify.provenance.words import words_of
+
+    return words_of(step)

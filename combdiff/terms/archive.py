@@ -6,7 +6,8 @@ the order that they had. A table is as long as the term has distinct parts and n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copyreg
+from collections.abc import Callable, Sequence
 
 from combdiff.records import dataclass
 from combdiff.terms.nodes import Term, Var, end_named, fresh, is_end
@@ -109,3 +110,11 @@ def only(archive: Archive) -> Term:
     """The one term of a table."""
     (term,) = archive.terms()
     return term
+
+
+def _reduced(t: Term) -> tuple[Callable[..., Term], tuple[Archive]]:
+    return only, (Archive.of([t]),)
+
+
+for _node in Term.__subclasses__():
+    copyreg.pickle(_node, _reduced)

@@ -1,18 +1,17 @@
 """Sums, products and powers in normal form.
 
 They stay flat, numbers are folded, zeros and ones dropped, equal terms and factors merged; affine forms of indices have
-one shape. Powers of one base are one power, and |u|² is u² (`merging.py`).
+one shape. Powers of one base are one power, and |u|² is u² (`laws/powers.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.terms.branches import above_zero
-from combdiff.terms.laws.exponentials import inverse, may_meet_exponentials, met
 from combdiff.terms.laws.extrema import is_extremum, opposites, with_signs_known
-from combdiff.terms.merging import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
+from combdiff.terms.laws.powers import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
 from combdiff.terms.nodes import (
     MINUS_ONE,
     ONE,
@@ -158,31 +157,19 @@ def mul(*factors: Term) -> Term:
     """The product: flat, numbers folded in front, powers of one base gathered."""
     coefficient = ONE
     powers: dict[Term, int] = {}
-    flat: list[Term] = []
-    meets = raised = exponentials = products = False
-    for f in factors:
-        flat += factors_of(f)
-    for f in flat:
-        if isinstance(f, Const):
-            coefficient = f if coefficient is ONE else times(coefficient, f)
-            continue
-        base, n = integer_power(f)
-        powers[base] = powers.get(base, 0) + n
-        meets = meets or may_meet(base) or is_extremum(base)
-        exponentials = exponentials or may_meet_exponentials(base)
-        raised = raised or isinstance(base, Const)
-        products = products or isinstance(base, Mul)
+    for factor in factors:
+        for f in factors_of(factor):
+            if isinstance(f, Const):
+                coefficient = f if coefficient is ONE else times(coefficient, f)
+            else:
+                base, n = integer_power(f)
+                powers[base] = powers.get(base, 0) + n
     if not coefficient.real and not coefficient.imag:
         return ZERO
-    if products and (apart := _taken_apart(powers)) is not None:
-        return mul(coefficient, *apart)
-    merged = _met(powers) if meets else None
-    if merged is not None:
-        return mul(coefficient, *merged)
-    found = met(powers, opposite) if exponentials else None
-    if found is not None:
-        return mul(coefficient, *(power(base, number(n)) for base, n in found.items()))
-    if raised:
+    for concerns, law in LAWS_OF_PRODUCTS:
+        if any(map(concerns, powers)) and (found := law(powers)) is not None:
+            return mul(coefficient, *found)
+    if any(isinstance(base, Const) for base in powers):
         coefficient, powers = _worked_out(coefficient, powers)
     kept = [b if n == 1 else Pow(b, number(n)) for b, n in powers.items() if n]
     if not kept:
@@ -247,6 +234,16 @@ def _met(powers: dict[Term, int]) -> list[Term] | None:
     return factors
 
 
+LAWS_OF_PRODUCTS: list[tuple[Callable[[Term], bool], Callable[[dict[Term, int]], list[Term] | None]]] = [
+    (lambda base: isinstance(base, Mul), _taken_apart),
+    (lambda base: may_meet(base) or is_extremum(base), _met),
+]
+"""Laws of a product of powers of different bases, each with the bases that it concerns: most products have none.
+
+`laws/exponentials.py` adds one.
+"""
+
+
 def _worked_out(coefficient: Const, powers: dict[Term, int]) -> tuple[Const, dict[Term, int]]:
     """The product after powers of numbers are worked out.
 
@@ -303,35 +300,68 @@ def _is_even(n: Const) -> bool:
 
 def power(base: Term, exponent: Term) -> Term:
     """base ^ exponent; integer powers of numbers, unless they are very large, and powers of powers are folded."""
-    match base, exponent:
-        case _, Const() as n if n == ZERO:
-            return ONE
-        case _, Const() as n if n == ONE:
-            return base
-        case Const() as c, Const() as n if n.is_integer and is_modest(c.real, c.imag, int(n.real)):
-            return _raised(c, int(n.real))
-        case Pow(inner, m), Const() as n if n.is_integer and not isinstance(m.type, Index):
-            return power(inner, mul(n, m))
-        case Pow(inner, m), _ if above_zero(inner) and not is_complex(m.type) and not is_complex(exponent.type):
-            return power(inner, mul(m, exponent))
-        case Mul(factors), Const() as n if not n.is_integer and not n.imag and all(map(above_zero, factors)):
-            return mul(*(Pow(f, n) if isinstance(f, Const) else power(f, n) for f in factors))
-        case Call(), Const() as n if n.is_integer and not n.real % 2:
-            square = whole_square(base)
-            return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))
-        case Reduce("norm", Lam(indices, Tuple((mark, u)))), Const() as n if mark == ONE and _is_even(n):
-            # a sum of squares has its derivative where it is 0 without a condition
+    if exponent == ZERO:
+        return ONE
+    if exponent == ONE:
+        return base
+    law = LAWS_OF_POWERS.get(type(base))
+    found = None if law is None else law(base, exponent)
+    if found is not None:
+        return found
+    if isinstance(exponent, Const) and not exponent.is_integer and not exponent.imag:
+        of, factor = real_root(base)
+        return Pow(base, exponent) if of is base else power(of, times(exponent, factor))
+    return Pow(base, exponent)
+
+
+def _power_of_number(c: Const, n: Term) -> Term | None:
+    modest = isinstance(n, Const) and n.is_integer and is_modest(c.real, c.imag, int(n.real))
+    return _raised(c, int(n.real)) if isinstance(n, Const) and modest else None
+
+
+def _power_of_power(base: Pow, n: Term) -> Term | None:
+    """(u^m)^n is u^(m n) for a whole number n, and for real exponents where u is above 0."""
+    u, m = base.base, base.exponent
+    if isinstance(n, Const) and n.is_integer and not isinstance(m.type, Index):
+        return power(u, mul(n, m))
+    if above_zero(u) and not is_complex(m.type) and not is_complex(n.type):
+        return power(u, mul(m, n))
+    return None
+
+
+def _power_of_product(base: Mul, n: Term) -> Term | None:
+    """(a b)^n is a^n b^n for a real n where the factors are above 0, and (−a)^n is a^n for an even one."""
+    if not isinstance(n, Const) or n.imag:
+        return None
+    if not n.is_integer:
+        each = (Pow(f, n) if isinstance(f, Const) else power(f, n) for f in base.factors)
+        return mul(*each) if all(map(above_zero, base.factors)) else None
+    first, *rest = base.factors
+    return power(mul(*rest), n) if first == MINUS_ONE and not n.real % 2 else None
+
+
+def _power_of_call(base: Call, n: Term) -> Term | None:
+    """An even power of |u|, sign(u), … by the square of that."""
+    if not isinstance(n, Const) or not n.is_integer or n.real % 2:
+        return None
+    square = whole_square(base)
+    return Pow(base, n) if square is None else power(square[0], mul(n, HALF, square[1]))
+
+
+def _power_of_norm(base: Reduce, n: Term) -> Term | None:
+    """‖u‖^2k by the sum of squares, which has its derivative where it is 0 without a condition."""
+    match base, n:
+        case Reduce("norm", Lam(indices, Tuple((mark, u)))), Const() if mark == ONE and _is_even(n):
             summed = Call("abs2", (u,)) if is_complex(u.type) else power(u, TWO)
             return power(Sum(indices, summed), times(n, HALF))
-        case Mul((Const() as c, *rest)), Const() as n if n.is_integer and not n.real % 2 and c == MINUS_ONE:
-            return power(mul(*rest), n)
-        case Add(), Const() as n if n.real < 0 and not n.imag and (inverted := inverse(base, opposite)) is not None:
-            # a root of a negative number is on the other side of the cut
-            if n.is_integer or MINUS_ONE not in base.terms:
-                return power(inverted, number(-n.real))
-            return Pow(base, n)
-        case _, Const() as q if not q.is_integer and not q.imag:
-            of, factor = real_root(base)
-            return Pow(base, q) if of is base else power(of, times(q, factor))
-        case _:
-            return Pow(base, exponent)
+    return None
+
+
+LAWS_OF_POWERS: dict[type[Term], Callable[..., Term | None]] = {
+    Const: _power_of_number,
+    Pow: _power_of_power,
+    Mul: _power_of_product,
+    Call: _power_of_call,
+    Reduce: _power_of_norm,
+}
+"""What a power of a term of a class is, None if it is only that; `laws/exponentials.py` adds sums."""

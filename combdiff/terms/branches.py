@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
 
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.nodes import Add, App, Call, Conj, Const, Mul, Pow, Reduce, Sum, Term, Var
 from combdiff.terms.types import Map, is_complex
 
@@ -41,16 +42,11 @@ def leaves_them_at(t: Term, argument: Term, positive: Collection[Term] = ()) -> 
 
 @cache
 def _cut(name: str) -> str:
-    # the table is made of terms, so it can be read only when a term asks for it
-    from combdiff.terms.scalars import SCALAR_FUNCTIONS
-
     return SCALAR_FUNCTIONS[name].cut if name in SCALAR_FUNCTIONS else ""
 
 
 @cache
 def _least(name: str) -> int:
-    from combdiff.terms.scalars import SCALAR_FUNCTIONS
-
     return SCALAR_FUNCTIONS[name].least
 
 

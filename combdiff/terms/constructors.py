@@ -10,10 +10,10 @@ from fractions import Fraction
 from functools import lru_cache
 from math import inf
 
-from combdiff.terms.arithmetic import add, mul, neg, number, opposite, power, split_coefficient
+from combdiff.terms.arithmetic import add, mul, neg, number, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
-from combdiff.terms.merging import HALF, is_real_number
+from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
     ONE,
     SHARES,
@@ -86,9 +86,9 @@ def call(primitive: str, *args: Term) -> Term:
             return ONE
         case (("log" | "real"), (u,)) if (logarithm_ := _of_determinant(primitive, u)) is not None:
             return logarithm_
-        case "log", (u,) if (stable := logarithm(u, opposite)) is not None:
+        case "log", (u,) if (stable := logarithm(u)) is not None:
             return stable
-        case "log1p", (u,) if (stable := logarithm(add(ONE, u), opposite)) is not None:
+        case "log1p", (u,) if (stable := logarithm(add(ONE, u))) is not None:
             return stable
         case "sqrt", (Pow(base, Const(m, imag)) as u,) if not imag and is_real_number(base):
             return power(Call("sqrt", (base,)), number(m)) if m.denominator == 1 and m % 2 else power(u, HALF)

@@ -14,6 +14,7 @@ from itertools import count
 
 from combdiff.errors import UnsupportedError
 from combdiff.records import dataclass
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.numerals import check_digits
 from combdiff.terms.types import (
     COMPLEX,
@@ -57,11 +58,6 @@ class Term:
 
     def __hash__(self) -> int:
         return self._hash
-
-    def __reduce__(self) -> tuple[object, ...]:
-        from combdiff.terms.archive import Archive, only
-
-        return only, (Archive.of([self]),)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -404,9 +400,6 @@ class Call(Term):
 @cache
 def _is_real(primitive: str, over_complex: bool) -> bool:
     """Whether a function's values are real, for complex arguments or for real ones."""
-    # the table is made of terms, so it can be read only when a term asks for it
-    from combdiff.terms.scalars import SCALAR_FUNCTIONS
-
     row = SCALAR_FUNCTIONS.get(primitive)
     if row is None:
         raise UnsupportedError(

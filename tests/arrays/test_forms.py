@@ -13,7 +13,7 @@ from combdiff.arrays.lower.lower import lower
 from combdiff.budget import OutOfTime
 from combdiff.calculus.modes import marked_program
 from combdiff.calculus.shared_parts import programs_to_run
-from combdiff.derivation import _agree, _of_the_same
+from combdiff.deriving.runnable import agrees, renamed_as
 from combdiff.errors import CheckError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -53,7 +53,7 @@ def test_the_quickest_form_computes_what_the_formula_does(sizes: tuple[int, int,
     rng = np.random.default_rng(1)
     q, G, A, x, v = (rng.normal(size=n) for n in (i, (k, c), k, (i, c), (i, c)))
     d = cd.hvp(EWALD)
-    forms = d._runnable(value=False)
+    forms = d.runnable.forms(value=False)
     assert forms.flats
     plain = Forms(forms.formula)
     assert seconds(forms.plan()) <= seconds(plain.plan()) == seconds(lower(forms.formula))
@@ -66,9 +66,9 @@ NAMED = "(A::RM) -> (x::RV) -> begin y = i -> sum(j, A(i, j) * x(j)); sum(i, y(i
 @pytest.mark.slow
 def test_equal_programs_are_derived_within_the_budget() -> None:
     """The formula is run where there is no time to derive another, or to compare it."""
-    assert any(other.program != d.program for d in (cd.grad(NAMED),) for other in d._run)
+    assert any(other.program != d.program for d in (cd.grad(NAMED),) for other in d.runnable.derivations)
     hurried = cd.grad(NAMED, seconds=1e-9)
-    assert all(other is hurried for other in hurried._run)
+    assert all(other is hurried for other in hurried.runnable.derivations)
     rng = np.random.default_rng(5)
     A, x = rng.normal(size=(3, 2)), rng.normal(size=2)
     np.testing.assert_allclose(hurried.compile()(A, x), cd.grad(NAMED).compile()(A, x), rtol=1e-12)
@@ -93,11 +93,11 @@ def test_a_form_that_was_not_compared_in_time_is_not_run() -> None:
     def late(*_: object) -> bool:
         raise OutOfTime
 
-    forms = cd.grad(EWALD)._runnable(value=False)
+    forms = cd.grad(EWALD).runnable.forms(value=False)
     plain = seconds(Forms(forms.formula).plan())
     assert seconds(forms.plan()) < plain == seconds(replace(forms, agree=late).plan())
     with pytest.raises(OutOfTime):
-        _agree(forms.formula, forms.flats[0], seconds=0.0)
+        agrees(forms.formula, forms.flats[0], seconds=0.0)
 
 
 def test_a_form_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,8 +119,8 @@ def test_a_form_of_another_program_is_run_only_where_it_has_the_value_of_the_for
     formula = cd.simplified(head + "sum((j, k), A(i, j) * A(j, k) * x(k))").term
     twice, once = (cd.simplified(head + text).term for text in ("sum(j, 2 * A(i, j) * x(j))", "sum(j, A(i, j) * x(j))"))
     for quicker in (twice, once):
-        flat = _of_the_same(formula, quicker)
-        trusted, held = Forms(formula, (flat,)), Forms(formula, (flat,), agree=_agree)
+        flat = renamed_as(formula, quicker)
+        trusted, held = Forms(formula, (flat,)), Forms(formula, (flat,), agree=agrees)
         assert str(trusted.plan()) == str(lower(flat)) != str(lower(formula))
         assert str(held.plan()) == str(lower(formula))
 
@@ -128,7 +128,7 @@ def test_a_form_of_another_program_is_run_only_where_it_has_the_value_of_the_for
 @pytest.mark.parametrize("number", ["complex(2)", "complex(1)"])
 def test_forms_that_are_run_take_what_the_formula_takes(number: str) -> None:
     d = cd.pullback(f"(x::RV) -> begin c = {number}; i -> c * x(i) + c end")
-    kinds = [[p.kind for p in again.term.params] for again in d._run]
+    kinds = [[p.kind for p in again.term.params] for again in d.runnable.derivations]
     assert all(k == [p.kind for p in d.term.params] for k in kinds)
 
 
@@ -136,7 +136,7 @@ def test_forms_that_are_run_take_what_the_formula_takes(number: str) -> None:
 @pytest.mark.parametrize("text", [EWALD, RINGS])
 def test_what_was_run_for_other_sizes_does_not_matter(text: str) -> None:
     """The forms are found once, and chosen from for each set of sizes."""
-    forms = cd.grad(text)._runnable(value=True)
+    forms = cd.grad(text).runnable.forms(value=True)
     domains = sorted(forms.plan().sizes, key=lambda d: d.name)
     rows = [{d: n + k for k, d in enumerate(domains) if d.count is None} for n in (2, 300, 7)]
     alone = [str(Forms(forms.formula, forms.flats).plan(sizes)) for sizes in rows]

@@ -33,6 +33,8 @@ ROWS = "(w::RM{m, n}) -> (x::RM{m, n}) -> sum((i, k), w(i, k) * abs2(sum(j, x(i,
 COLUMNS = (
     "(w::RM{n, m}) -> (x::RM{n, m}) -> sum((i, k), w(k, i) * abs2(sum(j, x(j, i) * exp(2 * pi * im * j * k / n))))"
 )
+MIDDLE = """(w::(N{m}, N{n}, N{m}) -> R) -> (f::(N{m}, N{n}, N{m}) -> C) ->
+  sum((a, k, b), w(a, k, b) * abs2(sum(j, f(a, j, b) * exp(2 * pi * im * j * k / n)))^2)"""
 WAVES = """(w::RV{n}) -> (x::RV{n}) ->
   sum(k, w(k) * (sum(j, x(j) * cos(2 * pi * j * k / n))^2 + sum(j, x(j) * sin(-2 * pi * j * k / n))^3))"""
 SPLIT_STEP = """(V::RV{n}, g::R) -> (psi::CV{n}) -> begin
@@ -50,6 +52,7 @@ PROGRAMS = {
     "plane": PLANE,
     "rows": ROWS,
     "columns": COLUMNS,
+    "middle": MIDDLE,
     "waves": WAVES,
     "split step": SPLIT_STEP,
 }
@@ -63,8 +66,13 @@ def given(program: str, n: int, m: int) -> dict[str, np.ndarray | float]:
         if f"{name}::" not in program:
             continue
         shape = (n, m) if f"{name}::RM{{n" in program else (m, n) if f"{name}::RM{{m" in program else shape
+        shape = (m, n, m) if program is MIDDLE else shape
         array = rng.normal(size=shape)
-        found[name] = array + 1j * rng.normal(size=shape) if f"{name}::C" in program else array
+        found[name] = (
+            array + 1j * rng.normal(size=shape)
+            if f"{name}::C" in program or (program is MIDDLE and name == "f")
+            else array
+        )
     return found
 
 

@@ -78,7 +78,7 @@ def symmetric_integrals(n: int, rng: np.random.Generator) -> npt.NDArray[np.floa
 def test_coulomb_and_exchange_are_one_loop() -> None:
     rng = np.random.default_rng(1)
     V, C = symmetric_integrals(5, rng), rng.normal(size=(5, 2))
-    lines, result = run(cd.grad(RHF)._runnable(value=True).formula, V, C)
+    lines, result = run(cd.grad(RHF).runnable.forms(value=True).formula, V, C)
     assert lines.count("for p in range(n):") == 1
     assert not any("tensordot" in line or "einsum" in line for line in lines)
     P = C @ C.T
@@ -123,7 +123,7 @@ def test_a_residual_is_contracted_as_it_lies(sizes: tuple[int, int, int, int], l
     T = rng.normal(size=extents)
     T = np.asfortranarray(T) if layout == "F" else np.repeat(T, 2, axis=1)[:, ::2] if layout == "view" else T
     X, Y, Z = (rng.normal(size=(n, rank)) for n in extents)
-    lines, result = run(cd.grad(CP)._runnable(value=True).formula, T, X, Y, Z)
+    lines, result = run(cd.grad(CP).runnable.forms(value=True).formula, T, X, Y, Z)
     assert not any("transpose" in line for line in lines)
     D = np.einsum("ie,je,ke->ijk", X, Y, Z) - T
     wanted = [

@@ -22,7 +22,7 @@ from combdiff.command.cli import main
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
-from combdiff.run.compiled import Compiled
+from combdiff.run.compiled import CodeOptions, Compiled
 from combdiff.run.executing import compile_source
 from combdiff.terms.terms import (
     App,
@@ -179,7 +179,7 @@ def test_rows_give_what_the_tensor_does(
     A = values[variables[0]]
     assert isinstance(A, np.ndarray)
     given_a = np.asfortranarray(A) if layout == "F" else np.repeat(A, 2, axis=0)[::2] if layout == "S" else A
-    f = Compiled(term, pack=("A",))
+    f = Compiled(term, CodeOptions(pack=("A",)))
     for _ in range(2):
         found = f(given_a, *list(values.values())[1:])
         for one, result in zip(found if isinstance(found, tuple) else (found,), results, strict=True):
@@ -197,7 +197,7 @@ def test_columns_are_summed_only_where_every_factor_allows() -> None:
     # one array of three slots, as a derivation with shared values has
     X = rt.tensor("X", N, N, N)
     shared = Lam((A,), Lam((c, v), let([(X, Lam((r, s, t), x))], _contracted(A, X))))
-    found = Compiled(shared, pack=("A",))(*values.values())
+    found = Compiled(shared, CodeOptions(pack=("A",)))(*values.values())
     np.testing.assert_allclose(found, np.asarray(evaluate(result, values, {N: 3, M: 2})), atol=1e-12)
 
 
@@ -293,7 +293,9 @@ def test_entries_that_an_antisymmetry_makes_zero_share_a_row() -> None:
     A = fresh("A", Map((Index(N),) * 3, REAL, (Symmetry.permutation((2, 1, 3), "neg"),)))
     x = rt.tensor("x", N)
     p, q, r = (rt.index(c, N) for c in "pqr")
-    f = Compiled(Lam((A,), Lam((x,), Lam((p, q), total((r,), mul(App(A, (p, q, r)), App(x, (r,))))))), pack=("A",))
+    f = Compiled(
+        Lam((A,), Lam((x,), Lam((p, q), total((r,), mul(App(A, (p, q, r)), App(x, (r,))))))), CodeOptions(pack=("A",))
+    )
     value, y = symmetric(5, ((2, 1, 3), "neg"), complex=False), np.arange(5.0)
     np.testing.assert_allclose(f(value, y), value @ y, atol=1e-12)
     ((rows, _),) = kept(f)  # type: ignore[misc]
@@ -304,7 +306,9 @@ def test_entries_that_an_antisymmetry_makes_zero_share_a_column() -> None:
     A = fresh("A", Map((Index(N),) * 3, REAL, (Symmetry.permutation((1, 3, 2), "neg"),)))
     x = fresh("x", Map((Index(N),) * 2, REAL, (Symmetry.permutation((2, 1), "neg"),)))
     p, q, r = (rt.index(c, N) for c in "pqr")
-    f = Compiled(Lam((A,), Lam((x,), Lam((p,), total((q, r), mul(App(A, (p, q, r)), App(x, (q, r))))))), pack=("A",))
+    f = Compiled(
+        Lam((A,), Lam((x,), Lam((p,), total((q, r), mul(App(A, (p, q, r)), App(x, (q, r))))))), CodeOptions(pack=("A",))
+    )
     value = symmetric(5, ((1, 3, 2), "neg"), complex=False)
     y = symmetric(5, ((2, 1), "neg"), complex=False, seed=1)
     np.testing.assert_allclose(f(value, y), np.einsum("pqr,qr->p", value, y), atol=1e-12)
@@ -382,7 +386,7 @@ def test_the_copy_lies_as_its_contraction_reads_it() -> None:
     p, r, q, s = rt.index("p", N), rt.index("r", N), rt.index("q", M), rt.index("s", M)
     term = Lam((A,), Lam((B,), Lam((q, s), total((p, r), mul(App(A, (p, q, r, s)), App(B, (p, r)))))))
     values = {v: random_value(v.kind, {N: 3, M: 2}, np.random.default_rng(0)) for v in (A, B)}
-    f = Compiled(term, pack=("A",))
+    f = Compiled(term, CodeOptions(pack=("A",)))
     assert "A_packed.reshape" in f.source
     assert "tensordot" not in f.source
     np.testing.assert_allclose(f(*values.values()), np.einsum("pqrs,pr->qs", *values.values()))

@@ -12,7 +12,7 @@ import pytest
 import combdiff as cd
 from combdiff.calculus.modes import marked_program
 from combdiff.derivation import Derivation
-from combdiff.deriving import derived
+from combdiff.deriving.derive import derived
 from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse

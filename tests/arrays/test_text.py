@@ -67,7 +67,7 @@ def test_what_is_to_come_is_sound_and_reads_back(name: str) -> None:
 @pytest.mark.parametrize("program", thinned(WITH_FORMS, 2))
 def test_every_plan_is_sound_and_reads_back(program: str, mode: str) -> None:
     try:
-        forms = getattr(cd, mode)(WITH_FORMS[program][0])._runnable(mode == "grad")
+        forms = getattr(cd, mode)(WITH_FORMS[program][0]).runnable.forms(mode == "grad")
         with deep_recursion():
             lowered = forms.plan(guessed_sizes(forms.formula), None)
     except CombDiffError as refused:

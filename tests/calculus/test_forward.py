@@ -15,7 +15,7 @@ from combdiff.calculus.primitives import Primitive
 from combdiff.calculus.pushforward import push_forward
 from combdiff.errors import CombDiffError
 from combdiff.meaning.evaluate import evaluate
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.terms import App, Lam, Sum, add, call, fresh, mul, number, subterms
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Number, is_complex
 from tests.calculus.test_primitives import POINTS, TABLE

@@ -20,7 +20,7 @@ from combdiff.meaning.evaluate import evaluate
 from combdiff.terms.conditions.guards import Condition, Finite, guarded, is_finite, under, unguarded
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.conditions.ordering import form_of, implies, united, without
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

@@ -15,7 +15,7 @@ from combdiff.calculus import primitives as row
 from combdiff.calculus.primitives import Primitive
 from combdiff.meaning.evaluate import evaluate
 from combdiff.notation.symbolic import symbolic
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     Const,
     Delta,

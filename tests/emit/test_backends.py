@@ -27,9 +27,9 @@ from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.points import Offsets, listed
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import default_sizes
-from combdiff.run.compiled import Compiled
+from combdiff.run.compiled import CodeOptions, Compiled
 from combdiff.run.executing import compile_source
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import TWO, App, Diff, Lam, Term, add, delta, fresh, mul, number, substitute, total
 from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Number, is_complex
 from tests import random_terms as rt
@@ -239,7 +239,7 @@ def test_every_function_of_numbers_is_what_it_means(library: Numbers, name: str,
     n = rt.index("n", rt.N)
     tensors = tuple(rt.tensor(v.name, rt.N, complex=kind == COMPLEX) for v in variables)
     body = substitute(t, {v: App(z, (n,)) for v, z in zip(variables, tensors, strict=True)})
-    f = Compiled(Lam(tensors, Lam((n,), body)), library.name)
+    f = Compiled(Lam(tensors, Lam((n,), body)), CodeOptions(library.name))
     wanted = [evaluate(t, dict(zip(variables, numbers, strict=True))) for numbers in points]
     assert_close(f(*(library.to(np.array(xs)) for xs in zip(*points, strict=True))), np.array(wanted), library)
 
@@ -247,7 +247,7 @@ def test_every_function_of_numbers_is_what_it_means(library: Numbers, name: str,
 @pytest.mark.parametrize("name", SCALAR_FUNCTIONS)
 def test_every_function_of_a_number_without_an_index(library: Numbers, name: str) -> None:
     t, variables = applied(name, REAL)
-    f = Compiled(Lam(variables, t), library.name)
+    f = Compiled(Lam(variables, t), CodeOptions(library.name))
     for numbers in points_of(name, complex_=False):
         wanted = evaluate(t, dict(zip(variables, numbers, strict=True)))
         assert_close(f(*(library.to(np.array(x)) for x in numbers)), np.array(wanted), library)
@@ -342,7 +342,7 @@ def test_a_scatter_adds_what_falls_on_one_place(library: Numbers) -> None:
     k, f = rt.index("k", rt.BZ), rt.index("f", rt.BZ)
     u = rt.tensor("u", rt.BZ)
     term = Lam((u,), Lam((f,), total((k,), delta(mul(TWO, k), f, App(u, (k,))))))
-    found = Compiled(term, library.name)(library.to(np.array([1.0, 2.0, 3.0, 4.0])))
+    found = Compiled(term, CodeOptions(library.name))(library.to(np.array([1.0, 2.0, 3.0, 4.0])))
     np.testing.assert_allclose(library.back(found), [4.0, 0.0, 6.0, 0.0])
 
 
@@ -386,7 +386,7 @@ def test_arrays_that_do_not_fit_are_refused(library: Numbers) -> None:
     assert "int64" in refusal(f, library.to(np.eye(3, dtype=np.int64)), x)
     assert "list" in refusal(f, [[1.0]], x)
     assert "out= works with NumPy only" in refusal(f, eye, x, out=np.zeros(3))
-    real = Compiled(_mixed(), library.name)
+    real = Compiled(_mixed(), CodeOptions(library.name))
     assert "declared real" in refusal(real, library.to(np.eye(3, dtype=complex)), x)
 
 
@@ -514,10 +514,10 @@ def test_the_command_line_knows_all_backends() -> None:
 
 def test_constants_are_arrays_of_the_library(library: Numbers) -> None:
     c = fresh("c", COMPLEX)
-    found = Compiled(Lam((c,), add(number(2), number(0))), library.name)(1.5)
+    found = Compiled(Lam((c,), add(number(2), number(0))), CodeOptions(library.name))(1.5)
     assert library.back(found) == 2.0
     t = fresh("t", REAL)
-    assert library.back(Compiled(Lam((t,), mul(TWO, t)), library.name)(1.5)) == 3.0
+    assert library.back(Compiled(Lam((t,), mul(TWO, t)), CodeOptions(library.name))(1.5)) == 3.0
 
 
 @pytest.mark.sampled

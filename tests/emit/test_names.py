@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.lower import guessed_sizes
 from combdiff.arrays.plan import Argument
 from combdiff.emit.emit import source
@@ -18,7 +19,7 @@ from combdiff.emit.names import words
 from combdiff.errors import ArrayError
 from combdiff.language.printing.names import unique_name
 from combdiff.language.printing.printer import program_text
-from combdiff.run.compiled import Compiled
+from combdiff.run.compiled import CodeOptions, Compiled
 from combdiff.run.executing import compile_source
 from combdiff.run.hessian import CompiledHessian, Joint, products_source
 from combdiff.terms.terms import Term
@@ -67,7 +68,7 @@ def compiled(name: str, kind: str) -> Compiled:
 @cache
 def term_of(name: str, kind: str) -> Term | Joint:
     d = derived(name)
-    return d._joint(True) if kind == "hvp" else d._runnable(True).formula
+    return d.runnable.joint(True) if kind == "hvp" else d.runnable.forms(True).formula
 
 
 @cache
@@ -89,7 +90,7 @@ def text_of(name: str, kind: str, backend: str, new: dict[str, str]) -> str:
     whole = called(term.term if isinstance(term, Joint) else term, lambda stem: new.get(stem, stem))
     title = program_text(whole)
     if isinstance(term, Joint):
-        joint = Joint(whole, whole.params[-len(term.directions) :], term.first)
+        joint = Joint(Forms(whole), whole.params[-len(term.directions) :], term.first)
         return products_source(joint, backend, "value_gradient_and_hvp", title)
     pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
     sizes = dict.fromkeys(guessed_sizes(whole), 1000) if kind == "memory" else None
@@ -107,11 +108,11 @@ def renamed(name: str, kind: str, backend: str, new: dict[str, str]) -> Compiled
     if isinstance(term, Joint):
         whole = called(term.term, chosen)
         count = len(term.directions)
-        joint = Joint(whole, whole.params[-count:], term.first)
-        return CompiledHessian(joint, backend, "value_gradient_and_hvp", program_text(whole))
+        joint = Joint(Forms(whole), whole.params[-count:], term.first)
+        return CompiledHessian(joint, CodeOptions(backend, "value_gradient_and_hvp", program_text(whole)))
     whole = called(term, chosen)
     pack = tuple(new.get(n, n) for n in PACKED.get(name, ())) if kind == "pack" else ()
-    return Compiled(whole, backend, "value_and_gradient", program_text(whole), pack=pack)
+    return Compiled(whole, CodeOptions(backend, "value_and_gradient", program_text(whole), pack=pack))
 
 
 def values_of(f: Compiled, g: Compiled, new: dict[str, str], values: dict[str, object]) -> dict[str, object]:

@@ -18,7 +18,7 @@ from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import default_sizes
 from combdiff.meaning.values import Array, Value
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     PI,

@@ -176,9 +176,9 @@ def test_what_is_no_finite_number_is_named(name: str, bad: complex, word: str) -
             for p in places:
                 array[p] = bad
             breach = breaks_symmetry(array, kind, sizes, None)
-            assert breach is not None and f" is {word}" in breach.told("T")
+            assert breach is not None and f" is {word}" in breach.message("T")
             assert breach.place in places
-            assert f"T[{', '.join(map(str, breach.place))}]" in breach.told("T")
+            assert f"T[{', '.join(map(str, breach.place))}]" in breach.message("T")
 
 
 def test_what_is_no_number_beside_a_doubtful_entry_is_named_from_a_sample() -> None:
@@ -186,7 +186,7 @@ def test_what_is_no_number_beside_a_doubtful_entry_is_named_from_a_sample() -> N
     rows[7, 9] = np.nan
     rows[np.tril_indices(300, -1)] = 2
     breach = broken(rows, sample=50)
-    assert breach is not None and "T[7, 9] is nan" in breach.told("T")
+    assert breach is not None and "T[7, 9] is nan" in breach.message("T")
 
 
 def test_numbers_near_the_largest_do_not_overflow() -> None:
@@ -240,9 +240,9 @@ def test_strides_and_blocks_make_no_difference() -> None:
 def test_the_worst_entry_is_told() -> None:
     breach = broken([[1.0, 2.0, 3.0], [2.5, 1.0, 9.0], [3.0, 1.0, 1.0]])
     assert breach is not None
-    assert breach.told("A") == "A does not have its declared symmetry ((2, 1), :id): A[1, 2] is 9, not 1"
+    assert breach.message("A") == "A does not have its declared symmetry ((2, 1), :id): A[1, 2] is 9, not 1"
     near = broken([[1.0, 2.0], [2.0000001, 1.0]])
-    assert near is not None and near.told("A").endswith("A[0, 1] is 2, not 2.0000001")
+    assert near is not None and near.message("A").endswith("A[0, 1] is 2, not 2.0000001")
 
 
 def test_empty_arrays_have_every_symmetry() -> None:

@@ -18,7 +18,7 @@ from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
 from combdiff.meaning.sizes import default_sizes
 from combdiff.notation.symbolic import Equation, SymbolicResult, symbolic
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
+from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.terms import MINUS_ONE, Lam, Term, add, call, fresh, let, tuple_of
 from combdiff.terms.types import COMPLEX, REAL, Number, is_complex
 from tests.function_points import applied, points_of

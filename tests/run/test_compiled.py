@@ -17,7 +17,7 @@ from combdiff.arrays.lower.signature import result_of
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
-from combdiff.run.compiled import Compiled
+from combdiff.run.compiled import CodeOptions, Compiled
 from combdiff.terms.terms import (
     ONE,
     TWO,
@@ -66,7 +66,7 @@ def compare(t: Term, sizes: Mapping[Domain, int], seed: int = 0) -> None:
     near = {v: np.asarray(x) * (1 + 1e-13 * rng.normal(size=np.shape(x))) for v, x in values.items()}
     with np.errstate(all="ignore"):
         wanted, moved = meaning(t, values, sizes), meaning(t, near, sizes)
-        f = Compiled(t, check=False)
+        f = Compiled(t, CodeOptions(check=False))
         unseen = {a.name: sizes[a.kind.domain] for a in f.plan(sizes).arguments if isinstance(a.kind, Index)}
         found = f(*values.values(), **unseen)
     for w, m, f in zip(wanted, moved, found if isinstance(found, tuple) else (found,), strict=True):
@@ -310,8 +310,8 @@ def test_a_symmetric_axis_of_even_length_is_refused() -> None:
 def test_data_without_their_declared_symmetry_are_refused() -> None:
     broken = np.array([[1.0, 2.0], [3.0, 4.0]])
     for check in ("sample", "full"):
-        assert "((2, 1), :conj)" in refusal(Compiled(expectation, check=check), broken, np.zeros(2))
-    found = Compiled(expectation, check=False)(broken, np.array([1.0, 0.0]))
+        assert "((2, 1), :conj)" in refusal(Compiled(expectation, CodeOptions(check=check)), broken, np.zeros(2))
+    found = Compiled(expectation, CodeOptions(check=False))(broken, np.array([1.0, 0.0]))
     assert found.tolist() == [2.0, 6.0]
 
 

@@ -17,7 +17,7 @@ from combdiff.errors import BudgetError, UnsupportedError
 from combdiff.gate.gate import gate_for
 from combdiff.language.printing.printer import program_text
 from combdiff.simplify.contraction.contract import contract
-from combdiff.simplify.unfinished import without_number_sums, written_size
+from combdiff.simplify.fallback import without_number_sums, written_size
 from combdiff.terms.terms import (
     Add,
     App,

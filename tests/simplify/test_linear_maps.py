@@ -14,8 +14,8 @@ from combdiff.errors import CheckError
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.linear_maps import LinearMap, Space, newton, probed, random_linear
 from combdiff.simplify import known, stages
-from combdiff.simplify.linear import gathered, linear_laws, written_out
-from combdiff.simplify.stationary import vanishing
+from combdiff.simplify.laws.linear import gathered, linear_laws, written_out
+from combdiff.simplify.laws.stationary import vanishing
 from combdiff.terms.terms import (
     MINUS_ONE,
     TWO,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.simplify.centred import without_deviations
+from combdiff.simplify.laws.centred import without_deviations
 from combdiff.terms.terms import MINUS_ONE, App, Term, Var, add, fresh, mul, total
 from combdiff.terms.types import REAL, Domain, Index, Map
 

@@ -35,7 +35,7 @@ from combdiff.language.parsing.syntax import (
     TypeName,
     nodes_of,
 )
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from tests.spellings.trees import (
     HERE,
     Names,

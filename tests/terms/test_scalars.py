@@ -7,7 +7,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.meaning.evaluate import evaluate
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Call, Term, Var, fresh
 from combdiff.terms.types import COMPLEX, REAL, is_complex
 from tests.emit.array_libraries import Numbers

@@ -88,11 +88,11 @@ def argument_names(arguments: Iterable[Argument]) -> str:
     return ", ".join(a.name for a in arguments)
 
 
-def told(argument: Argument) -> str:
+def described_derivative(argument: Argument) -> str:
     """What a derivative or an adjoint is, where it is missing; one of several numbers is a tuple.
 
     >>> from combdiff.terms.types import REAL
-    >>> told(Argument("grad_g", Map((REAL, REAL), REAL), callable=True, made=("grad", "g")))
+    >>> described_derivative(Argument("grad_g", Map((REAL, REAL), REAL), callable=True, made=("grad", "g")))
     '; grad_g(x, y) is the derivative of g at (x, y), a tuple of those by x, y'
     """
     made, of = argument.made or ("", "")
@@ -133,21 +133,6 @@ def called(name: str, argument: Argument, names: Mapping[str, str]) -> str:
         return f"{name}(y), the solution of {of} = y; by Newton's method if not given"
     what = f", the {_MADE[made]} of {of}" if made and name != f"{made}_{of}" else ""
     return f"{name}({', '.join(_letters(argument))}){what}" + (", on whole arrays of numbers" if on_numbers else "")
-
-
-def takes_arrays(kind: Type) -> bool:
-    """Whether a function of this type is called once, on whole arrays; one of numbers is called entry by entry.
-
-    >>> from combdiff.terms.types import REAL
-    >>> takes_arrays(Map((REAL,), REAL)), takes_arrays(Map((Map((Index(),), REAL),), REAL))
-    (False, True)
-    """
-    assert isinstance(kind, Map), "functions are called"
-
-    def holds_tensors(p: Type) -> bool:
-        return isinstance(p, Map) or (isinstance(p, Product) and any(map(holds_tensors, p.items)))
-
-    return any(map(holds_tensors, (*kind.params, kind.result)))
 
 
 def grouped(kind: Type, given: Sequence[str]) -> str:

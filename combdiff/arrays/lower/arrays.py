@@ -17,7 +17,7 @@ from combdiff.arrays.layouts import facing, images
 from combdiff.arrays.plan import Builder, Step
 from combdiff.canon.moves import Image, MoveGroup
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import MINUS_ONE, ONE, Const, Reduce, Var, number, times
 from combdiff.terms.types import Domain, Index
 

@@ -16,7 +16,7 @@ from operator import is_
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Builder, Step, interned, ordered
 from combdiff.records import dataclass
-from combdiff.terms.merging import HALF
+from combdiff.terms.laws.powers import HALF
 from combdiff.terms.nodes import ONE
 from combdiff.terms.types import Domain
 

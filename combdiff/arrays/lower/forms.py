@@ -20,8 +20,8 @@ from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
+from combdiff.arrays.passes.contiguous import with_contiguous_operands
 from combdiff.arrays.passes.distances import Distances, expanded
-from combdiff.arrays.passes.laying import laid
 from combdiff.arrays.plan import Plan, Step
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CombDiffError
@@ -85,7 +85,7 @@ class Forms:
 
     def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:
         plan = replace(lower(form, sizes), checkpoint=self.checkpoint)
-        return laid(expanded(plan) if self.distances == "expanded" else plan)
+        return with_contiguous_operands(expanded(plan) if self.distances == "expanded" else plan)
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that is better than that of the formula."""

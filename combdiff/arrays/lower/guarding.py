@@ -23,7 +23,7 @@ from combdiff.terms.conditions.choices import Choice, Row, choice_of
 from combdiff.terms.conditions.comparing import Part, Relation, comparison_of
 from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, reads_beyond, under
 from combdiff.terms.conditions.ordering import existing
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     ZERO,

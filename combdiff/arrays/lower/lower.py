@@ -64,10 +64,10 @@ from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.comparing import Relation
 from combdiff.terms.conditions.guards import Guard, both, under, unguarded
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.computed import computed_as
 from combdiff.terms.laws.rates import with_weights_seen
 from combdiff.terms.laws.slopes import UNKNOWN
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     ZERO,

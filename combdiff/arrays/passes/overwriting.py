@@ -14,7 +14,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain, is_whole_power
 from combdiff.arrays.plan import Plan, Step, ordered
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ONE, Const
 
 LARGE = 256 << 10  # bytes; smaller arrays are had again from memory that was freed

@@ -14,7 +14,7 @@ from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
 from combdiff.arrays.passes.logistic import with_exponentials_shared
-from combdiff.arrays.passes.loops.captured import laid_for_steps
+from combdiff.arrays.passes.loops.captured import with_contiguous_captures
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
@@ -58,7 +58,7 @@ def scheduled(
     plan = plan if apart else suited(plan, library)
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
-        plan = laid_for_steps(plan)
+        plan = with_contiguous_captures(plan)
     fused = with_loops(plan, costs, apart) if library.fuses else plan
     if memory is None or peak(fused).bytes <= memory:
         return fused

@@ -17,7 +17,7 @@ from combdiff.arrays.liveness import storage
 from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.plan import Step
 from combdiff.arrays.ranges.intervals import WHOLE, Interval, Region, chosen, everywhere, move
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import ZERO
 
 _BY_LABEL = (

@@ -2,10 +2,10 @@
 
     ∫ (k₀ v + k₁ v′ + k₂ v″) dx = ∫ (k₀ − k₁′ + k₂″) v dx + [(k₁ − k₂′) v + k₂ v′] at the upper end − at the lower one
 
-y, y′, y″ are differentiated as if they were unknown functions of their own (`Parts.objective`), which gives k₀, k₁ and
-k₂; then y′ is d/dx y again. Where the interval has ends, the derivative is a tuple: what stands under the integral,
-then for each end the coefficient of v there, or the tuple of those of v, v′, … (free ends: the natural boundary
-conditions say that they are 0). Ends at which the values of a function are `fixed` have none.
+y, y′, y″ are differentiated as if they were unknown functions of their own (`IntegrationByParts.objective`), which
+gives k₀, k₁ and k₂; then y′ is d/dx y again. Where the interval has ends, the derivative is a tuple: what stands under
+the integral, then for each end the coefficient of v there, or the tuple of those of v, v′, … (free ends: the natural
+boundary conditions say that they are 0). Ends at which the values of a function are `fixed` have none.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from combdiff.terms.types import Map, is_complex
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class IntegrationByParts:
     """An objective whose unknown functions occur under d/dx.
 
     `jets` are for each parameter the functions y, y′, y″, … that take its place in `objective`, in order; of one
@@ -63,7 +63,7 @@ class Parts:
     jets: tuple[tuple[Var, ...], ...]
 
     @classmethod
-    def of(cls, f: Lam) -> Parts | None:
+    def of(cls, f: Lam) -> IntegrationByParts | None:
         """None where no parameter of f is a function under d/dx, or has a value at an end of its interval."""
         found = [_jet(y, f.body) for y in f.params]
         if all(len(jet) == 1 and not _has_value_at_an_end(jet[0], f.body) for jet in found):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from combdiff.calculus.functions.by_parts import Parts
+from combdiff.calculus.functions.by_parts import IntegrationByParts
 from combdiff.calculus.functions.points import Points
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in, unique_name
@@ -68,9 +68,9 @@ def grids_of(program: Term, f: Lam) -> dict[Interval, tuple[str, str, str]]:
     return {i: (g.nodes.name, g.weights.name, g.matrix.name) for i, g in kinds.items() if i is not None}
 
 
-def _read(program: Term, f: Lam) -> tuple[Parts | None, _Discrete]:
+def _read(program: Term, f: Lam) -> tuple[IntegrationByParts | None, _Discrete]:
     """The functions under d/dx, and the points of integrals as indices of nodes."""
-    jets = Parts.of(f)
+    jets = IntegrationByParts.of(f)
     points = Points.of(f if jets is None else jets.objective)
     if points is None:
         raise UnsupportedError(
@@ -155,7 +155,7 @@ class _Discrete:
             case _:
                 return kind
 
-    def derivatives(self, jets: Parts) -> Iterator[tuple[Var, Term]]:
+    def derivatives(self, jets: IntegrationByParts) -> Iterator[tuple[Var, Term]]:
         """Definitions of y′ = D y, y″ = D y′ …"""
         for jet in jets.jets:
             arrays = [self.by_function.get(y) for y in jet]

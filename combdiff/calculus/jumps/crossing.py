@@ -16,7 +16,7 @@ from combdiff.calculus.jumps.switches import Key, Switch, key_of, side, steepnes
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     ZERO,

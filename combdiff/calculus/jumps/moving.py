@@ -22,7 +22,7 @@ from combdiff.calculus.jumps.marks import with_plain_conditions
 from combdiff.calculus.jumps.switches import Switch, opened, switches
 from combdiff.errors import UnsupportedError
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ZERO,
     Call,

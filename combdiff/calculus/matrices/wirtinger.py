@@ -14,7 +14,7 @@ from dataclasses import field
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
 from combdiff.records import dataclass
-from combdiff.terms.inclusion import over_complex
+from combdiff.terms.laws.inclusion import over_complex
 from combdiff.terms.scalars import HALF
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -55,7 +55,7 @@ Pair = tuple[Term, Term]
 
 
 @dataclass(slots=True)
-class Parts:
+class WirtingerParts:
     """The parts (P, Q) of the variables that are known to be linear in z."""
 
     known: dict[Var, Pair]
@@ -91,7 +91,7 @@ class Parts:
         >>> from combdiff.terms.types import COMPLEX
         >>> z = fresh("z", COMPLEX)
         >>> from combdiff.terms.terms import ONE, ZERO
-        >>> Parts({z: (ONE, ZERO)}).of(mul(IMAGINARY, Conj(z))) == (ZERO, IMAGINARY)
+        >>> WirtingerParts({z: (ONE, ZERO)}).of(mul(IMAGINARY, Conj(z))) == (ZERO, IMAGINARY)
         True
         """
         if self.known.keys().isdisjoint(t.free):
@@ -242,5 +242,5 @@ def split(
     >>> pair == (HALF, HALF)
     True
     """
-    parts = Parts({v: (value, zero_of_type(v.kind)) for v, value in at.items()})
+    parts = WirtingerParts({v: (value, zero_of_type(v.kind)) for v, value in at.items()})
     return parts.through(bindings), [parts.of(t) for t in results]

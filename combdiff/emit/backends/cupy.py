@@ -9,19 +9,6 @@ from __future__ import annotations
 from combdiff.emit.backends.numpy import branched_as, functions_of, not_complex
 from combdiff.emit.backends.spelling import Spelling
 
-_SOLVER_WORDS = {
-    "from scipy.linalg.lapack import get_lapack_funcs": "from cupyx.scipy.linalg import lu_factor",
-    """    if not len(matrix):
-        # which LAPACK refuses
-        return matrix, np.arange(0)
-    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
-    lu, pivots, zero = factorised(matrix)
-    if zero > 0:
-        raise np.linalg.LinAlgError("Singular matrix")
-    return lu, pivots""": "    return lu_factor(matrix, check_finite=False)",
-    "from scipy": "from cupyx.scipy",
-}
-
 SPELLING = Spelling(
     name="cupy",
     imports="import cupy as cp",
@@ -60,6 +47,6 @@ SPELLING = Spelling(
     contiguous="cp.ascontiguousarray({0})",
     solve="cp.linalg.solve({0}, {1})",
     linear_algebra="cp.linalg.",
-    # a singular system is not refused: its step is infinite
-    solver_words={**_SOLVER_WORDS, " <= 1e-12": " < 1e-12", "np.": "cp."},
+    solvers=("cupy", "portable", "numpy"),
+    solver_words={"from scipy": "from cupyx.scipy", "np.": "cp."},
 )

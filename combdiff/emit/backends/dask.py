@@ -40,6 +40,7 @@ SPELLING = Spelling(
     vdot="({0}.conj() * {1}).sum()",
     einsum='da.einsum("{0}", {1}, {2})',
     joins_axes=False,
+    solvers=("dask", "portable", "numpy"),
     solve="",
     scan=False,
     loops=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from combdiff.emit.backends.spelling import Spelling
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 
 
 def functions_of(module: str) -> dict[str, str]:
@@ -67,7 +67,7 @@ SPELLING = Spelling(
     contiguous="np.ascontiguousarray({0})",
     solve="np.linalg.solve({0}, {1})",
     linear_algebra="np.linalg.",
-    scipy=True,
+    solvers=("numpy",),
     power="np.power({0}, {1})",
     power_complex="np.power({0}, {1}, dtype=complex)",
 )

@@ -129,11 +129,12 @@ class Spelling:
     from_numpy: str = "{0}"
     contiguous: str = "{0}"
 
-    # equations; `solver_words` are replaced in the text of the solvers, which is NumPy's
+    # equations; `solvers` are the files of `solvers/` in which functions are sought, the library's own first; in others
+    # `solver_words` are replaced
     solve: str
     linear_algebra: str = ""  # where functions of matrices are
-    scipy: bool = False  # whether SciPy takes its arrays
     scan: bool = True  # whether there are loops whose states are kept
     loops: bool = True  # whether these are loops of Python
     watches: bool = False  # whether code looks at the states of loops after each step, for nan and infinity
+    solvers: tuple[str, ...] = ("portable", "numpy")
     solver_words: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from combdiff.emit.backends.numpy import functions_of, not_complex
 from combdiff.emit.backends.spelling import Spelling
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 
 _OWN = {
     "sign": "torch.sgn({0})",
@@ -71,57 +71,16 @@ SPELLING = Spelling(
     contiguous="{0}.contiguous()",
     solve="torch.linalg.solve({0}, {1})",
     linear_algebra="torch.linalg.",
+    solvers=("torch", "portable", "numpy"),
     solver_words={
         "np.size(x)": "x.numel()",
         "np.size(k)": "k.numel()",
         "np.shape(x)": "x.shape",
         "np.shape(k)": "k.shape",
-        "np.block([[part.real for part in columns], [part.imag for part in columns]])": (
-            "torch.cat([torch.cat([f(part) for part in columns], dim=1) for f in (torch.real, torch.imag)])"
-        ),
-        """    from scipy.linalg.lapack import get_lapack_funcs
-
-    if not len(matrix):
-        # which LAPACK refuses
-        return matrix, np.arange(0)
-    (factorised,) = get_lapack_funcs(["getrf"], [matrix])
-    lu, pivots, zero = factorised(matrix)
-    if zero > 0:
-        raise np.linalg.LinAlgError("Singular matrix")
-    return lu, pivots""": """    lu, pivots, zero = torch.linalg.lu_factor_ex(matrix)
-    if zero > 0:
-        raise torch.linalg.LinAlgError("Singular matrix")
-    return lu, pivots""",
-        """    from scipy.linalg import lu_solve
-
-    return lu_solve(factors, k, 2 * adjoint, check_finite=False)""": (
-            "    columns = k if k.ndim > 1 else k[:, None]\n"
-            "    return torch.linalg.lu_solve(*factors, columns, adjoint=adjoint).reshape(k.shape)"
-        ),
-        """    from scipy.linalg import solve_triangular
-
-    y = solve_triangular(factor, k, 0, lower=True, check_finite=False)
-    return solve_triangular(factor, y, 2, lower=True, check_finite=False)""": (
-            "    return torch.cholesky_solve(k if k.ndim > 1 else k[:, None], factor).reshape(k.shape)"
-        ),
-        # pivots are counted from 1
-        "np.arange(len(pivots))": "torch.arange(1, len(pivots) + 1, device=pivots.device)",
-        "    return np.linalg.cholesky(matrix)": """    try:
-        return torch.linalg.cholesky(matrix)
-    except torch.linalg.LinAlgError as problem:
-        raise torch.linalg.LinAlgError(f"{name} is not positive definite") from problem""",
-        "    from scipy.linalg import expm\n\n": "    expm = torch.linalg.matrix_exp\n",
         "np.eye(n, dtype=matrix.dtype)": "torch.eye(n, dtype=matrix.dtype, device=matrix.device)",
         "np.eye(n, dtype=values.dtype)": "torch.eye(n, dtype=values.dtype, device=values.device)",
-        """    from scipy.linalg import solve_triangular
-
-    return solve_triangular(factor, k, 2 * adjoint, lower=True, check_finite=False)""": (
-            "    columns = k if k.ndim > 1 else k[:, None]\n"
-            "    matrix = factor.mH if adjoint else factor\n"
-            "    return torch.linalg.solve_triangular(matrix, columns, upper=adjoint).reshape(k.shape)"
-        ),
-        ".astype(vectors.dtype)": ".to(vectors.dtype)",
         "np.empty(shape, dtype=kind)": "torch.empty(shape, dtype=kind, device=states[0].device)",
+        ".astype(vectors.dtype)": ".to(vectors.dtype)",
         "sizes.max(-1, keepdims=True)": "sizes.amax(-1, keepdim=True)",
         "np.": "torch.",
     },

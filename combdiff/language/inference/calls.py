@@ -41,8 +41,8 @@ from combdiff.language.vocabulary import (
 )
 from combdiff.records import dataclass
 from combdiff.terms import terms
-from combdiff.terms.inclusion import included, over_complex, widened
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
+from combdiff.terms.laws.inclusion import included, over_complex, widened
 from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
 from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex, is_value
 

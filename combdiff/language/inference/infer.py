@@ -54,9 +54,9 @@ from combdiff.language.parsing.syntax import (
 from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, LOOPS, RESERVED, did_you_mean, in_words
 from combdiff.records import dataclass
 from combdiff.terms import terms
-from combdiff.terms.inclusion import written_where_needed
+from combdiff.terms.functions import SCALAR_FUNCTIONS
+from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import App, Const, Let, Term, Tuple, Var
 from combdiff.terms.types import Index, Map, Number, Product, Type, is_real
 

@@ -36,7 +36,7 @@ from combdiff.language.parsing.syntax import (
 from combdiff.language.vocabulary import counted, in_words
 from combdiff.records import dataclass
 from combdiff.terms import terms
-from combdiff.terms.inclusion import as_complex_as
+from combdiff.terms.laws.inclusion import as_complex_as
 from combdiff.terms.laws.matrices import applied
 from combdiff.terms.terms import MINUS_ONE, ONE, PI, ZERO, Const, Lam, Term, Var
 from combdiff.terms.types import Index, Map, Number, Type, slot_types

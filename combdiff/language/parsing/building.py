@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference.settings import Arrow, Listing, Scalar, Setting, Sized, Value, domain, space
-from combdiff.language.parsing.layout import DEEPEST, span_of, too_deep
+from combdiff.language.parsing.newlines import DEEPEST, span_of, too_deep
 from combdiff.language.parsing.syntax import (
     Apply,
     Binders,

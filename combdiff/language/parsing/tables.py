@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from combdiff.errors import CombDiffError
-from combdiff.language.parsing.layout import Layout
+from combdiff.language.parsing.newlines import Newlines
 from combdiff.resources import resource
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def parser(rules: object = None) -> Lark:
     except (CombDiffError, ValueError):
         stored = {}
     if stored.get("of") == _origin(grammar):
-        found: Lark = lark.Lark.__new__(lark.Lark)._load(stored, postlex=Layout(), transformer=rules)
+        found: Lark = lark.Lark.__new__(lark.Lark)._load(stored, postlex=Newlines(), transformer=rules)
         return found
     return _computed(grammar, rules)
 
@@ -90,7 +90,7 @@ def _computed(grammar: str, rules: object) -> Lark:
         lexer="basic",
         start="module",
         transformer=rules,
-        postlex=Layout(),
+        postlex=Newlines(),
         keep_all_tokens=True,
         maybe_placeholders=False,
     )

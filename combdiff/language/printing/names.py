@@ -23,13 +23,13 @@ def names_in(*terms: Term) -> set[str]:
     return {v.name for v in variables} | {d.name for v in variables for d in domains_of(v.kind) if d.sized}
 
 
-def apart(t: Term) -> Term:
+def with_own_binders(t: Term) -> Term:
     """`t` with a variable of its own for each binder: parts that were copied bind the same ones, for other ranges.
 
     >>> from combdiff.terms.terms import Conj, Lam, Tuple, fresh
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
-    >>> f, g = apart(Tuple((Lam((x,), x), Lam((x,), Conj(x))))).items
+    >>> f, g = with_own_binders(Tuple((Lam((x,), x), Lam((x,), Conj(x))))).items
     >>> f.params == (x,), g.params == (x,), children(g.body) == g.params
     (True, False, True)
     """

@@ -25,13 +25,13 @@ from combdiff.language.printing.document import (
     sum_text,
 )
 from combdiff.language.printing.loops import forwards
-from combdiff.language.printing.names import apart, unique_name
-from combdiff.language.printing.spelling import Spelling
+from combdiff.language.printing.names import unique_name, with_own_binders
+from combdiff.language.printing.type_names import TypeNames
 from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
-from combdiff.terms.conditions.comparing import conditions_told, is_weighted, reduced_told
+from combdiff.terms.conditions.comparing import conditions_and_body, conditions_of_reduction, is_weighted
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
 from combdiff.terms.listings import rows_of
 from combdiff.terms.numerals import decimal
@@ -78,8 +78,8 @@ def program_text(term: Term, width: int = WIDTH) -> str:
     (A::Her) -> (x::CV) -> i -> 2 * sum(j, A(i, j) * x(j))
     """
     with deep_recursion():
-        term = apart(forwards(term))
-        spelling = Spelling(term)
+        term = with_own_binders(forwards(term))
+        spelling = TypeNames(term)
         body = _opened(term, spelling).at(term)
         if spelling.integers:
             body = f"({', '.join(f'{d.name}::Int' for d in spelling.integers)}) -> {body}"
@@ -103,7 +103,7 @@ def expression_text(term: Term, names: Mapping[Var, str] | None = None) -> str:
 def opened(term: Term, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
     """What prints an expression and its parts without declarations; `names` are as for `expression_text`."""
     term = forwards(term)
-    spelling = Spelling()
+    spelling = TypeNames()
     for domain in (d for u in subterms(term) for var in bound_by(u) for d in domains_of(var.kind)):
         whole = domain.of or domain
         if whole.sized:
@@ -119,7 +119,7 @@ def _declared(term: Term) -> list[Index]:
     return [kind for kind in kinds if isinstance(kind, Index) and kind.domain and kind.domain.declared]
 
 
-def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
+def _opened(term: Term, spelling: TypeNames, names: Mapping[Var, str] = MappingProxyType({})) -> Printer:
     known = {var: names[var] for var in term.free if var in names}
     free = sorted(term.free - known.keys(), key=lambda var: var.uid)
     called = frozenset(u.primitive for u in subterms(term, Call))
@@ -130,7 +130,7 @@ def _opened(term: Term, spelling: Spelling, names: Mapping[Var, str] = MappingPr
 class Printer:
     """What types are called, the names of the variables in sight, and the functions that no name may hide."""
 
-    spelling: Spelling
+    spelling: TypeNames
     names: dict[Var, str]
     called: frozenset[str]
 
@@ -213,7 +213,7 @@ class Printer:
             case Delta(left, right, body):
                 return f"delta({self.list((left, right, body))})"
             case Indicator():
-                parts, body = conditions_told(t)
+                parts, body = conditions_and_body(t)
                 return f"where({condition_text(parts, self.side)}, {self.at(body)})"
             case Loop():
                 return self.loop(t)
@@ -237,7 +237,7 @@ class Printer:
             return f"{t.kind}({self.at(whole)})"
         inner = self.binding(t.indices)
         written = ", ".join(map(inner.parameter, t.indices))
-        parts, body = ((), t.body) if is_weighted(t) else reduced_told(t)
+        parts, body = ((), t.body) if is_weighted(t) else conditions_of_reduction(t)
         condition = [condition_text(parts, inner.side)] if parts else [inner.at(t.mark)] if is_weighted(t) else []
         over = written if len(t.indices) == 1 else f"({written})"
         return f"{t.kind}({', '.join([over, *condition, inner.at(body)])})"

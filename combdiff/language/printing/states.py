@@ -78,7 +78,7 @@ def _whole(early: Term, late: Term, counts: Mapping[Var, Term]) -> Term | None:
     """The one term that two are, if one reads the states before the steps, and the other the last one."""
     if not holds(late, Indicator):
         return None
-    last, before = Product.of(late), Product.of(early)
+    last, before = GuardedProduct.of(late), GuardedProduct.of(early)
     if last.number != before.number:
         return None
     for entry, count, read in last.at_the_end(counts):
@@ -92,7 +92,7 @@ def _whole(early: Term, late: Term, counts: Mapping[Var, Term]) -> Term | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class GuardedProduct:
     """number · Σ over `indices` · `factors` under conditions, a condition as an indicator or a δ of 1."""
 
     number: Const
@@ -101,12 +101,12 @@ class Product:
     factors: tuple[Term, ...]
 
     @classmethod
-    def of(cls, t: Term) -> Product:
+    def of(cls, t: Term) -> GuardedProduct:
         whole = network(t, conditions_apart)
         marks = tuple(f for f in whole.factors if isinstance(f, Indicator | Delta) and f.body == ONE)
         return cls(whole.coefficient, whole.indices, marks, tuple(f for f in whole.factors if f not in marks))
 
-    def equals(self, other: Product) -> bool:
+    def equals(self, other: GuardedProduct) -> bool:
         """Whether both have the same indices, conditions and factors, in any order."""
         return (
             {*self.indices} == {*other.indices}
@@ -126,7 +126,7 @@ class Product:
             body = make(mark.left, mark.right, body)
         return body
 
-    def at_the_end(self, counts: Mapping[Var, Term]) -> Iterator[tuple[Term, Term, Product]]:
+    def at_the_end(self, counts: Mapping[Var, Term]) -> Iterator[tuple[Term, Term, GuardedProduct]]:
         """An index e, the number n of steps, and the product with state e for state n and without n ≤ e, for each."""
         for mark in self.conditions:
             for count in dict.fromkeys(counts.values()) if isinstance(mark, Indicator) else ():
@@ -138,12 +138,12 @@ class Product:
                     left = tuple(m for m in self.conditions if m is not mark)
                     yield entry, count, replace(self, conditions=left, factors=factors)
 
-    def without(self, slack: Term) -> Product | None:
+    def without(self, slack: Term) -> GuardedProduct | None:
         """The product without the condition that `slack` is not negative, if it has it."""
         left = tuple(m for m in self.conditions if isinstance(m, Delta) or _slack(m) != slack)
         return None if len(left) == len(self.conditions) else replace(self, conditions=left)
 
-    def read_at(self, entry: Term) -> Product:
+    def read_at(self, entry: Term) -> GuardedProduct:
         """The product with f(entry) for Σ_u δ(entry, u) f(u)."""
         for mark in self.conditions:
             for u, other in ((mark.left, mark.right), (mark.right, mark.left)) if isinstance(mark, Delta) else ():
@@ -153,7 +153,7 @@ class Product:
                     return replace(left._at({u: entry}), indices=kept).read_at(entry)
         return self
 
-    def shifted(self, count: Term) -> Iterator[Product]:
+    def shifted(self, count: Term) -> Iterator[GuardedProduct]:
         """Σ_t [1 ≤ t] f(t), for t < n, as Σ_t [t + 1 < n] f(t + 1)."""
         for t in self.indices:
             left = self.without(add(t, MINUS_ONE))
@@ -163,7 +163,7 @@ class Product:
                 later = left._at({t: add(t, ONE)})
                 yield replace(later, conditions=(*later.conditions, mark))
 
-    def named_as(self, other: Product) -> Iterator[Product]:
+    def named_as(self, other: GuardedProduct) -> Iterator[GuardedProduct]:
         """The product with the indices of another one, if both are over the same ranges."""
         if len(self.indices) != len(other.indices) or len(self.indices) > 3:
             yield self
@@ -172,7 +172,7 @@ class Product:
             if all(i.kind == j.kind for i, j in zip(self.indices, order, strict=True)):
                 yield replace(self._at(dict(zip(self.indices, order, strict=True))), indices=other.indices)
 
-    def _at(self, values: Mapping[Var, Term]) -> Product:
+    def _at(self, values: Mapping[Var, Term]) -> GuardedProduct:
         marks = tuple(type(m)(substitute(m.left, values), substitute(m.right, values), ONE) for m in self.conditions)
         return replace(self, conditions=marks, factors=tuple(substitute(f, values) for f in self.factors))
 

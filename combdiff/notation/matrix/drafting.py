@@ -36,9 +36,9 @@ from combdiff.notation.matrix.expr import (
     summed,
 )
 from combdiff.notation.matrix.network import (
-    Book,
     Draft,
     FactorGraph,
+    Facts,
     Found,
     NoMatrixFormError,
     in_own_slots,
@@ -48,8 +48,8 @@ from combdiff.notation.matrix.slots import of_more_slots, tensor_terms, unfolded
 from combdiff.notation.matrix.tensors import RELATIONS, Arrangement, arrangements, sum_arrangements
 from combdiff.records import dataclass
 from combdiff.simplify.contraction.egraph import session
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.nodes import ALONG, MATRICES, OF_MATRICES, TURNING
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -88,7 +88,7 @@ class Drafting:
 
     taken: set[str] = field(default_factory=set)
     measured: Collection[Domain] = ()
-    book: Book = field(default_factory=Book)
+    book: Facts = field(default_factory=Facts)
     atoms: list[Draft] = field(default_factory=list)
     named: dict[Hashable, Named] = field(default_factory=dict)
     numbered: dict[tuple[Term, tuple[Var, ...]] | MatrixExpr, int] = field(default_factory=dict)

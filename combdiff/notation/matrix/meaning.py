@@ -47,9 +47,9 @@ from combdiff.notation.matrix.expr import (
 )
 from combdiff.notation.matrix.parts import is_real, parts, replaced
 from combdiff.records import dataclass
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.matrices import applied
 from combdiff.terms.nodes import MATRICES
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,

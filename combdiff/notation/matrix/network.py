@@ -65,10 +65,10 @@ class NoMatrixFormError(Exception):
 
 
 @dataclass(slots=True)
-class Book:
+class Facts:
     """What several networks share: numbers for their indices, and the domains that these range over.
 
-    >>> book = Book()
+    >>> book = Facts()
     >>> book.index(), book.index()
     (1, 2)
     """
@@ -113,7 +113,7 @@ class FactorGraph:
             case _:
                 return None
 
-    def state(self, legs: tuple[Var, ...], book: Book) -> tuple[list[int], int | None]:
+    def state(self, legs: tuple[Var, ...], book: Facts) -> tuple[list[int], int | None]:
         """State the facts; the roots of the parts that are numbers, and of the part that has the free indices."""
         bits = [between for _, between in self.factors] + [(v,) for v in legs]
         around = {v: sum(1 << n for n, between in enumerate(bits) if v in between) for v in self.indices}
@@ -210,7 +210,7 @@ def _varies(term: Term) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What egglog found, by the numbers of `Book.root`; `atom` gives the factors."""
+    """What egglog found, by the numbers of `Facts.root`; `atom` gives the factors."""
 
     roots: list[tuple[TermDag, int]]
     domains: list[Domain]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from combdiff.language.printing.document import ATOM, SUM
 from combdiff.records import dataclass
+from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS
-from combdiff.terms.scalars import SCALAR_FUNCTIONS, ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from combdiff.notation.matrix.notation import LATEX, Notation
 from combdiff.notation.matrix.parts import nodes
 from combdiff.notation.matrix.reading import is_column, is_number
 from combdiff.records import dataclass
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import Call, Diff, Lam, Term, Var
 
 INDICES = "ijklmnpqrsabcd"

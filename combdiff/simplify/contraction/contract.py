@@ -17,7 +17,7 @@ from combdiff.simplify.contraction.fourier import FOURIER, without_phases
 from combdiff.simplify.contraction.function_spaces import without_function_sums
 from combdiff.simplify.contraction.places import with_flat_places
 from combdiff.simplify.contraction.translation import Translation
-from combdiff.simplify.unfinished import without_number_sums, written_size
+from combdiff.simplify.fallback import without_number_sums, written_size
 from combdiff.terms.network import addends
 from combdiff.terms.terms import Delta, Sum, Term, add, alpha_equal, children, subterms
 from combdiff.terms.types import COMPLEX, is_real

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from combdiff.simplify.contraction.extraction import WHOLE, Reader
 from combdiff.terms.branches import leaves_the_real_numbers
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
     ONE,
     PLACES,

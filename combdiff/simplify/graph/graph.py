@@ -74,7 +74,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf(Node):
-    """What has no parts here that laws move: an entry, a function of something. `key` names its `Spelling`."""
+    """What has no parts here that laws move: an entry, a function of something. `key` names its `WrittenLeaf`."""
 
     key: tuple[str, Hashable]
 

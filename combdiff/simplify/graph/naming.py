@@ -20,7 +20,7 @@ from combdiff.simplify.choose import Binding, is_cheap
 from combdiff.simplify.graph.extraction import NONE, Extraction
 from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node, Ref, reciprocal
 from combdiff.simplify.graph.ratios import ratios
-from combdiff.simplify.graph.reading import Reader, Spelling
+from combdiff.simplify.graph.reading import Reader, WrittenLeaf
 from combdiff.simplify.graph.writing import Writer
 from combdiff.simplify.products import content
 from combdiff.terms.conditions.guards import reads_beyond
@@ -116,7 +116,7 @@ class Naming:
         result = REAL if own.typed else COMPLEX
         var = fresh(f"#{len(self.leaves)}", Map(tuple(v.kind for v in slots), result) if slots else result)
         leaf = Leaf(("name", var))
-        self.reader.spelled[leaf.key] = Spelling(slots, App(var, slots) if slots else var, {})
+        self.reader.spelled[leaf.key] = WrittenLeaf(slots, App(var, slots) if slots else var, {})
         self.chosen.hidden.add(leaf)
         self.graph.put(leaf, frame)
         self.leaves[leaf] = var

@@ -58,7 +58,7 @@ from combdiff.terms.types import COMPLEX, REAL, Index, Map, Number, Symmetry, Ty
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class WrittenLeaf:
     """How a leaf is written: `term` over the variables of its slots, in which `holes` stand for classes.
 
     A hole is written with the slots of its class, in the order of the ref, and with what is bound around the class.
@@ -103,7 +103,7 @@ class Reader:
     symmetries: Mapping[Var, tuple[Symmetry, ...]]
     unused: frozenset[Var]
     budget: Budget
-    spelled: dict[tuple[str, Hashable], Spelling] = field(default_factory=dict)
+    spelled: dict[tuple[str, Hashable], WrittenLeaf] = field(default_factory=dict)
     leaves: dict[tuple[str, Hashable], Ref] = field(default_factory=dict)
     values: dict[Var, Ref] = field(default_factory=dict)
     indices: dict[int, Var] = field(default_factory=dict)
@@ -141,7 +141,7 @@ class Reader:
         """The number 1."""
         if ONE_KEY not in self.leaves:
             of = self.graph.new((), (), typed=True)
-            self.leaves[ONE_KEY] = self._spell(ONE_KEY, Spelling((), ONE, {}), Ref(UNIT, False, (), of))
+            self.leaves[ONE_KEY] = self._spell(ONE_KEY, WrittenLeaf((), ONE, {}), Ref(UNIT, False, (), of))
         return self.graph.find(self.leaves[ONE_KEY])
 
     def finish(self) -> None:
@@ -289,7 +289,9 @@ class Reader:
             slots = tuple(fresh(f"d{n}", k) for n, k in enumerate(kind.params, start=1))
             within = frozenset() if f in self.captured else frozenset((f,))
             of = self.graph.new(kind.params, moves.said, not is_complex(kind.result), within)
-            self.leaves[key] = self._spell(key, Spelling(slots, App(f, slots), {}), Ref(UNIT, False, _upto(slots), of))
+            self.leaves[key] = self._spell(
+                key, WrittenLeaf(slots, App(f, slots), {}), Ref(UNIT, False, _upto(slots), of)
+            )
         return self.graph.find(self.leaves[key])
 
     # --- leaves
@@ -393,7 +395,7 @@ class Reader:
             place = {self.label(v): n for n, v in enumerate(opens, start=1)}
             own = tuple(place[abs(label)] * (1 if label > 0 else -1) for label in labels)
             self.leaves[key] = Ref(UNIT, False, _upto(slots), of)
-            self._spell(key, Spelling(slots, t, dict(holes), fixed), Ref(scale, form.view.conj, own, of))
+            self._spell(key, WrittenLeaf(slots, t, dict(holes), fixed), Ref(scale, form.view.conj, own, of))
         return self.graph.find(Ref(scale, form.view.conj, labels, self.leaves[key].of))
 
     def _form(self, t: Term, opens: Sequence[Var], holes: Mapping[Var, Ref]) -> ClosedForm:
@@ -408,7 +410,7 @@ class Reader:
         entry = substitute(t, written) if written else t
         return closed_form(Lam(tuple(opens), entry), symmetries, self.unused, self.budget)
 
-    def _spell(self, key: tuple[str, Hashable], spelling: Spelling, frame: Ref) -> Ref:
+    def _spell(self, key: tuple[str, Hashable], spelling: WrittenLeaf, frame: Ref) -> Ref:
         self.spelled[key] = spelling
         node = Leaf(key)
         self.graph.put(node, frame)
@@ -436,7 +438,7 @@ class Reader:
         self.values[var] = Ref(ref.number, ref.conj, labels, ref.of)
         slots = tuple(fresh(p.name, p.kind) for p in params)
         key = ("value", var)
-        self._spell(key, Spelling(slots, App(var, slots) if slots else var, {}), self.values[var])
+        self._spell(key, WrittenLeaf(slots, App(var, slots) if slots else var, {}), self.values[var])
         return Leaf(key)
 
     def real_part(self, ref: Ref) -> Ref:

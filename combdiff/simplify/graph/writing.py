@@ -44,7 +44,7 @@ EQUAL = 0.01
 
 
 @dataclass(slots=True)
-class Product:
+class WrittenProduct:
     """number · Σ over indices · factors, as it is being written."""
 
     number: Coefficient = UNIT
@@ -136,7 +136,7 @@ class Writer:
         return None
 
     def _alone(self, ref: Ref, indices: Mapping[int, Term]) -> Term:
-        product = Product()
+        product = WrittenProduct()
         self._into(product, ref, indices)
         return product.term()
 
@@ -182,7 +182,7 @@ class Writer:
                 found.append(self._alone(ref, slots))
         return found
 
-    def _into(self, product: Product, ref: Ref, indices: Mapping[int, Term]) -> None:
+    def _into(self, product: WrittenProduct, ref: Ref, indices: Mapping[int, Term]) -> None:
         """Write `ref` into a product."""
         ref = self.chosen.graph.find(ref)
         node = self.chosen.best[ref.of].factor_node

@@ -13,7 +13,7 @@ from combdiff.budget import Budget
 from combdiff.canon.canonical import normal_form
 from combdiff.records import dataclass
 from combdiff.simplify.account import Family
-from combdiff.simplify.contraction.culprit import LAWS
+from combdiff.simplify.contraction.bisection import LAWS
 from combdiff.simplify.known import Known
 from combdiff.simplify.provenance.shown import LONGEST, Shown, listed, numbers, place_of, shown_values
 from combdiff.simplify.provenance.symmetry import Laws, variables_of

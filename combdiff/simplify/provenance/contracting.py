@@ -24,7 +24,7 @@ from combdiff.simplify.contraction.fourier import FOURIER
 from combdiff.simplify.images import split_off
 from combdiff.simplify.provenance.shown import LONGEST, Shown, listed, numbers, place_of, shown_values
 from combdiff.simplify.provenance.symmetry import tensors
-from combdiff.terms.inclusion import written_where_needed
+from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.network import addends
 from combdiff.terms.terms import (
     ZERO,

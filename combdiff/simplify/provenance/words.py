@@ -13,7 +13,7 @@ from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import Lam
 
 
-def told(step: Step) -> list[str]:
+def words_of(step: Step) -> list[str]:
     """The sentences on a step; none where it changed nothing, or where it is not known what it did."""
     before, after = step.before, step.term
     if step.spent or not isinstance(before, Lam) or not isinstance(after, Lam):

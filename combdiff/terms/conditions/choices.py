@@ -17,7 +17,7 @@ from operator import or_
 from typing import TypeGuard
 
 from combdiff.records import dataclass
-from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_told
+from combdiff.terms.conditions.comparing import Either, Part, Relation, conditions_and_body
 from combdiff.terms.conditions.diagrams import Cases, TooManyNodes
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
 from combdiff.terms.conditions.ordering import implies
@@ -187,7 +187,7 @@ def is_guard(t: Term) -> TypeGuard[Indicator | Delta]:
 
 def _told(t: Term) -> tuple[tuple[Part, ...], Term]:
     if isinstance(t, Indicator):
-        return conditions_told(t)
+        return conditions_and_body(t)
     assert isinstance(t, Delta), "a guard"
     return (Relation(t.left, "==", t.right),), t.body
 

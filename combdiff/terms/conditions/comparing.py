@@ -184,26 +184,26 @@ class Either:
 Part = Relation | Either
 
 
-def conditions_told(t: Indicator) -> tuple[tuple[Part, ...], Term]:
+def conditions_and_body(t: Indicator) -> tuple[tuple[Part, ...], Term]:
     """The conditions, as a person writes them, that stand around a body, and the body.
 
     >>> from combdiff.terms.types import Domain
     >>> i, j, k = (fresh(name, Index(Domain("n"))) for name in "ijk")
-    >>> told, body = conditions_told(compared(i, "<", j, compared(j, "!=", k, k)))
+    >>> told, body = conditions_and_body(compared(i, "<", j, compared(j, "!=", k, k)))
     >>> told == (Relation(i, "<", j), Relation(j, "!=", k)), body == k
     (True, True)
     """
     return _told(t, marks=False)
 
 
-def reduced_told(t: Reduce) -> tuple[tuple[Part, ...], Term]:
+def conditions_of_reduction(t: Reduce) -> tuple[tuple[Part, ...], Term]:
     """The conditions of a product, a maximum, a minimum, and what is reduced, without them.
 
     >>> from combdiff.terms.types import Domain
     >>> from combdiff.terms.terms import reduction
     >>> i, j = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n")))
     >>> mark = compared(i, "<", j, ONE)
-    >>> reduced_told(reduction("maximum", [i], mark, mark)) == ((Relation(i, "<", j),), ONE)
+    >>> conditions_of_reduction(reduction("maximum", [i], mark, mark)) == ((Relation(i, "<", j),), ONE)
     True
     """
     if t.mark == ONE:
@@ -254,7 +254,7 @@ def comparison_of(c: Condition) -> Relation:
     True
     """
     node = indicator(c.left, c.right, ONE)
-    parts = conditions_told(node)[0] if isinstance(node, Indicator) else ()
+    parts = conditions_and_body(node)[0] if isinstance(node, Indicator) else ()
     match parts:
         case (Relation() as relation,):
             return relation

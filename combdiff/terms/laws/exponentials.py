@@ -2,20 +2,29 @@
 
 As they are written they overflow, or lose all digits, where their values do not: log(1 + exp(1000)), log(1 − σ(40)).
 All holds for real numbers only, but for exp(u) exp(−u) = 1. A law is a case of a `match`; σ(t) of the right sides is
-`sigmoid`. Nothing here makes a product that is not folded, so that the constructors may call it.
+`sigmoid`. `arithmetic.py` applies the laws of products and of powers that are added to its tables at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from combdiff.records import dataclass
+from combdiff.terms.arithmetic import (
+    LAWS_OF_POWERS,
+    LAWS_OF_PRODUCTS,
+    add,
+    mul,
+    number,
+    opposite,
+    power,
+    split_coefficient,
+    sub,
+    times,
+)
 from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term, factors_of
 from combdiff.terms.types import is_complex
-
-Opposite = Callable[[Term], Term]
-"""t ↦ −t."""
 
 
 def may_meet_exponentials(factor: Term) -> bool:
@@ -29,61 +38,63 @@ def may_meet_exponentials(factor: Term) -> bool:
     return isinstance(factor, Call) and factor.primitive in ("sigmoid", "exp", "cosh")
 
 
-def logarithm(t: Term, minus: Opposite) -> Term | None:
+def logarithm(t: Term) -> Term | None:
     """log(t) in a stable form; None if there is none.
 
     >>> from combdiff.terms.nodes import fresh
-    >>> from combdiff.terms.terms import call, neg
+    >>> from combdiff.terms.terms import call
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
-    >>> logarithm(Add((ONE, Call("exp", (x,)))), neg) == call("softplus", x)
+    >>> logarithm(Add((ONE, Call("exp", (x,))))) == call("softplus", x)
     True
     """
     match t:
         case Add() if (u := exponent_beside_one(t)) is not None:
             return softplus(u)
         case Call("sigmoid", (u,)):
-            return minus(softplus(minus(u)))
+            return opposite(softplus(opposite(u)))
         case Add() if (u := complement(t)) is not None:
-            return minus(softplus(u))
+            return opposite(softplus(u))
         case Mul((Const() as c, Add(terms))) if c == MINUS_ONE:
-            return logarithm(Add(tuple(map(minus, terms))), minus)
+            return logarithm(Add(tuple(map(opposite, terms))))
         case _:
             return None
 
 
-def inverse(t: Term, minus: Opposite) -> Term | None:
+def inverse(t: Term) -> Term | None:
     """1/t in a stable form; None if there is none: 1/(1 + exp(u)) is σ(−u), 1/(−1 − exp(u)) is −σ(−u)."""
     match t:
         case Add() if (u := exponent_beside_one(t)) is not None:
-            return sigmoid(minus(u))
-        case Add(terms) if MINUS_ONE in terms and (u := exponent_beside_one(Add(tuple(map(minus, terms))))) is not None:
-            return minus(sigmoid(minus(u)))
+            return sigmoid(opposite(u))
+        case Add(terms) if (
+            MINUS_ONE in terms and (u := exponent_beside_one(Add(tuple(map(opposite, terms))))) is not None
+        ):
+            return opposite(sigmoid(opposite(u)))
         case _:
             return None
 
 
-def met(powers: Mapping[Term, int], minus: Opposite) -> dict[Term, int] | None:
+def met(powers: Mapping[Term, int]) -> dict[Term, int] | None:
     """The powers of a product after the laws of σ and tanh; None if there is nothing to do.
 
     >>> from combdiff.terms.nodes import fresh
     >>> from combdiff.terms.terms import neg
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
-    >>> met({Call("exp", (x,)): 1, sigmoid(neg(x)): 2}, neg) == {sigmoid(neg(x)): 1, sigmoid(x): 1}
+    >>> met({Call("exp", (x,)): 1, sigmoid(neg(x)): 2}) == {sigmoid(neg(x)): 1, sigmoid(x): 1}
     True
     """
     found = dict(powers)
-    while any(_meets(factor, found, minus) for factor in [*found] if found[factor]):
+    while any(_meets(factor, found) for factor in [*found] if found[factor]):
         pass
     return None if found == powers else {factor: n for factor, n in found.items() if n}
 
 
-def _meets(factor: Term, powers: dict[Term, int], minus: Opposite) -> bool:
+def _meets(factor: Term, powers: dict[Term, int]) -> bool:
     """Use one of the laws on `factor`; whether one could be used."""
     match factor:
         case Call("sigmoid", (t,)):
-            laws: Iterator[Law] = (law for other in [*powers] for law in _beside_sigmoid(factor, other, t, minus))
+            laws: Iterator[Law] = (law for other in [*powers] for law in _beside_sigmoid(factor, other, t))
         case Call("exp", (u,)):
             laws = (law for other in [*powers] for law in _beside_exponential(factor, other, u))
         case Call("cosh", (t,)):
@@ -94,11 +105,11 @@ def _meets(factor: Term, powers: dict[Term, int], minus: Opposite) -> bool:
     return any(_shift(powers, law) for law in laws)
 
 
-def _beside_sigmoid(own: Term, other: Term, t: Term, minus: Opposite) -> Iterator[Law]:
+def _beside_sigmoid(own: Term, other: Term, t: Term) -> Iterator[Law]:
     """exp(−k t)^n σ(t) is σ(−t) where k n is 1, and (1 + exp(−t)) σ(t) is 1."""
     match other:
-        case Call("exp", (u,)) if not is_complex(u.type) and (n := _ratio(minus(t), u)):
-            yield Law({own: 1, other: n}, {sigmoid(minus(t)): 1})
+        case Call("exp", (u,)) if not is_complex(u.type) and (n := _ratio(opposite(t), u)):
+            yield Law({own: 1, other: n}, {sigmoid(opposite(t)): 1})
         case Add() if (v := exponent_beside_one(other)) is not None and are_opposite(v, t):
             yield Law({own: 1, other: 1}, {})
 
@@ -169,8 +180,6 @@ def exponent(t: Term) -> Term | None:
     >>> exponent(Pow(Call("exp", (x,)), TWO)) == mul(TWO, x)
     True
     """
-    from combdiff.terms.arithmetic import add, mul
-
     match t:
         case Call("exp", (u,)):
             return None if is_complex(u.type) else u
@@ -193,8 +202,6 @@ Exponential = tuple[Term, Term]
 
 def _two_exponentials(t: Add) -> tuple[Exponential, Exponential] | None:
     """The two exponentials, one of which may be 1, of p exp(u) + q exp(v); None for other sums."""
-    from combdiff.terms.arithmetic import add
-
     found: dict[Term, list[Term]] = {}
     for term in t.terms:
         u, c = exponential(term)
@@ -209,8 +216,6 @@ def _two_exponentials(t: Add) -> tuple[Exponential, Exponential] | None:
 
 def exponential(t: Term) -> Exponential:
     """(u, c) with t = c exp(u), u being 0 where no factor is an exponential."""
-    from combdiff.terms.arithmetic import add, mul
-
     parts = [(exponent(f), f) for f in factors_of(t)]
     u = add(*(u for u, _ in parts if u is not None))
     return u, mul(*(f for u, f in parts if u is None))
@@ -222,8 +227,6 @@ def _holds_exponentials(t: Term) -> bool:
 
 def _divided(u: Term, p: Term, v: Term, q: Term) -> Term:
     """p + q exp(v − u), which is p exp(u) + q exp(v) divided by exp(u)."""
-    from combdiff.terms.arithmetic import add, mul, opposite, sub
-
     w = opposite(u) if v == ZERO else sub(v, u)
     return add(p, mul(q, Call("exp", (w,))))
 
@@ -267,8 +270,26 @@ def are_opposite(a: Term, b: Term) -> bool:
 
 def _by_term(t: Term) -> dict[Term, tuple[Fraction, Fraction]]:
     """The terms of a sum with their numbers, in front of all of it multiplied out."""
-    from combdiff.terms.arithmetic import split_coefficient, times
-
     c, rest = split_coefficient(t)
     parts = [split_coefficient(u) for u in rest.terms] if isinstance(rest, Add) else [(ONE, rest)]
     return {u: ((p := times(c, d)).real, p.imag) for d, u in parts}
+
+
+# --- for the tables of arithmetic -----------------------------------------------------------------------------------
+
+
+def _product(powers: Mapping[Term, int]) -> list[Term] | None:
+    """The factors where exponentials and what is made of them have met; None if none have."""
+    found = met(powers)
+    return None if found is None else [power(base, number(n)) for base, n in found.items()]
+
+
+def _power(base: Add, n: Term) -> Term | None:
+    """1/(1 + e^t) and its like by σ, except for a root of a negative number: it is on the other side of the cut."""
+    if not isinstance(n, Const) or n.real >= 0 or n.imag or (inverted := inverse(base)) is None:
+        return None
+    return power(inverted, number(-n.real)) if n.is_integer or MINUS_ONE not in base.terms else Pow(base, n)
+
+
+LAWS_OF_PRODUCTS.append((may_meet_exponentials, _product))
+LAWS_OF_POWERS[Add] = _power

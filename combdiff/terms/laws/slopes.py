@@ -8,6 +8,7 @@ What numbers are multiplied with eigenvectors changes by this slope where eigenv
 from __future__ import annotations
 
 from combdiff.terms.alpha import alpha_equal
+from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.nodes import (
     ONE,
     ZERO,
@@ -25,7 +26,6 @@ from combdiff.terms.nodes import (
     Var,
     fresh,
 )
-from combdiff.terms.scalars import SCALAR_FUNCTIONS
 from combdiff.terms.schema import bound_by
 from combdiff.terms.terms import (
     MINUS_ONE,

@@ -14,7 +14,6 @@ from itertools import islice, product
 
 from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
-from combdiff.terms.arithmetic import opposite
 from combdiff.terms.branches import above_zero, at_least_zero
 from combdiff.terms.conditions.comparing import different
 from combdiff.terms.conditions.guards import Condition, under, unguarded
@@ -135,7 +134,7 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
         case Call("exp", (u,)):
             return u
         case Call("sigmoid", _):
-            return exponentials.logarithm(t, opposite)
+            return exponentials.logarithm(t)
         case Reduce("prod", _):
             return _of_all(t, positive)
         case Reduce("det", of):
@@ -179,7 +178,7 @@ def _of_sum(t: Term) -> Term | None:
     """log(1 + exp(u)), log(1 − σ(u)), and their relatives."""
     if not isinstance(t, Add):
         return logarithm(t)
-    found = exponentials.logarithm(t, opposite) or _of_all_other_shares(t)
+    found = exponentials.logarithm(t) or _of_all_other_shares(t)
     if found is None and ONE in t.terms and len(t.terms) == 2:
         inner = _of_part(sub(t, ONE))
         found = None if inner is None else softplus(inner)

@@ -22,7 +22,7 @@ def read_twice(step: Term) -> set[Hashable]:
     return {key for key, count in Counter(map(closed_form, sums)).items() if count > 1}
 
 
-def apart(summed: Sequence[Var], body: Term, time: Var, whole: Collection[Hashable] = ()) -> Term | None:
+def distributed(summed: Sequence[Var], body: Term, time: Var, whole: Collection[Hashable] = ()) -> Term | None:
     """Σ over `summed` of a product with a sum of matrices as a sum of products; None for all others.
 
     The number of the step, `time`, is no index of a matrix. Sums whose forms are in `whole` stay as they are.
@@ -34,8 +34,8 @@ def apart(summed: Sequence[Var], body: Term, time: Var, whole: Collection[Hashab
     >>> u, v = (fresh(c, Map((n,), REAL)) for c in "uv")
     >>> A, B = (fresh(c, Map((n, n), REAL)) for c in "AB")
     >>> of_both = add(mul(App(A, (i, j)), App(u, (i,))), mul(App(B, (i, j)), App(v, (i,))))
-    >>> found = apart([i], mul(App(u, (i,)), of_both), t)
-    >>> len(terms_of(found)), apart([i], of_both, t) is None
+    >>> found = distributed([i], mul(App(u, (i,)), of_both), t)
+    >>> len(terms_of(found)), distributed([i], of_both, t) is None
     (2, True)
     """
     if not isinstance(body, Mul):

@@ -14,15 +14,15 @@ from dataclasses import field, replace
 from math import prod
 
 from combdiff.arrays import ops
-from combdiff.arrays.lower.inner.contracting import apart, read_twice
+from combdiff.arrays.lower.inner.contracting import distributed, read_twice
+from combdiff.arrays.lower.inner.loop_keys import LoopKeys
 from combdiff.arrays.lower.inner.solving import Solving
-from combdiff.arrays.lower.inner.spelling import Spelling
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.plan import Recurrence, Scan, Step
 from combdiff.calculus.naming import is_worth_a_name
 from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
-from combdiff.terms.inclusion import widened
+from combdiff.terms.laws.inclusion import widened
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (
     ONE,
@@ -71,10 +71,10 @@ class Looping(Solving):
 
     def looped(self, loop: Loop) -> Step:
         """The state that a loop asks for, one of the results of the loop of its recurrence."""
-        form = self.spelled.of(loop)
+        form = self.loop_keys.of(loop)
         made = self.recurrences.get(form)
         if made is None:
-            loops = [e for _, e in self.defined if isinstance(e, Loop) and self.spelled.of(e) == form]
+            loops = [e for _, e in self.defined if isinstance(e, Loop) and self.loop_keys.of(e) == form]
             items = sorted({e.item for e in [*loops, loop] if e.kind == "states"})
             made = self.recurrences[form] = self._scanned(loop, items)
         step, stored = made
@@ -124,7 +124,7 @@ def with_definitions_once(result: Result) -> Result:
 
     Loops are equal that go through the same states.
     """
-    spelled = Spelling()
+    loop_keys = LoopKeys()
     first: dict[Hashable, Var] = {}
     same: dict[Var, Term] = {}
     alike: dict[Hashable, list[tuple[Var, Term]]] = {}
@@ -135,8 +135,8 @@ def with_definitions_once(result: Result) -> Result:
         partners = alike.setdefault((var.kind, value.free, isinstance(value, Loop)), [])
         if partners:
             for other, given in partners:
-                first.setdefault(spelled.of_value(given), other)
-            known = first.get(spelled.of_value(value))
+                first.setdefault(loop_keys.of_value(given), other)
+            known = first.get(loop_keys.of_value(value))
             if known is not None:
                 same[var] = known
                 continue
@@ -249,7 +249,7 @@ class Ahead:
                 return met if isinstance(t, Indicator) else indicator(*sides[::-1], met)
             case App(f, args) if any(self.time in a.free for a in args):
                 return self._entry(self(f), args)
-            case Sum(indices, body) if (products := apart(indices, body, self.time, self.whole)) is not None:
+            case Sum(indices, body) if (products := distributed(indices, body, self.time, self.whole)) is not None:
                 return self(products)
             case Var() | Const():
                 return t

@@ -16,7 +16,7 @@ from dataclasses import replace
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, unlike
 from combdiff.arrays.lower.arrays import Arrays, Value
-from combdiff.arrays.lower.inner.spelling import Spelling
+from combdiff.arrays.lower.inner.loop_keys import LoopKeys
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.numbers import is_plain
 from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered, plans_within
@@ -28,7 +28,7 @@ from combdiff.canon.canonical import normal_form
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.printer import expression_text
 from combdiff.simplify.contraction.contract import contract
-from combdiff.simplify.linear import written_out
+from combdiff.simplify.laws.linear import written_out
 from combdiff.terms.terms import (
     IMAGINARY,
     ONE,
@@ -76,7 +76,7 @@ class Solving(ABC):
         self.common: dict[Type, list[Var]] = {}
         self.starts: list[Argument] = []
         self.recurrences: dict[Hashable, tuple[Step, Sequence[int]]] = {}
-        self.spelled = Spelling()
+        self.loop_keys = LoopKeys()
 
     @abstractmethod
     def array(self, t: Term) -> Step:

@@ -40,7 +40,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Pairing:
     """How a set of factors is made: from two parts, or not at all (a factor, or something known)."""
 
     cost: Cost = Cost()
@@ -48,7 +48,7 @@ class Way:
     right: int = 0
 
 
-Ways = Mapping[int, Way]
+Pairings = Mapping[int, Pairing]
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class Factors:
     _labels: dict[int, int] = field(default_factory=dict)
     _entries: dict[int, int] = field(default_factory=dict)
     _costs: dict[tuple[int, int], Cost] = field(default_factory=dict)
-    _ways: dict[tuple[frozenset[int], int], Ways] = field(default_factory=dict)
+    _ways: dict[tuple[frozenset[int], int], Pairings] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.looked = 0  # ways to take a set apart that were looked at
@@ -144,7 +144,7 @@ class Factors:
         summed = {x for n, x in enumerate(self.variables) if over >> n & 1}
         return best_placement(v.labels, self.symmetries.get(base(v.step)), summed, there == over)
 
-    def cheapest(self, known: Collection[int] = (), whole: int = 0) -> Ways:
+    def cheapest(self, known: Collection[int] = (), whole: int = 0) -> Pairings:
         """The cheapest way to make each set that hangs together, and the `whole`; sets in `known` are there.
 
         The whole is the product of all factors, or the set that is given, whose parts need not share an index.
@@ -157,14 +157,14 @@ class Factors:
             self._ways[there, whole] = ways if whole in ways else self._joined(ways, whole)
         return self._ways[there, whole]
 
-    def _cheapest(self, known: frozenset[int]) -> Ways:
+    def _cheapest(self, known: frozenset[int]) -> Pairings:
         """The ways of the sets that hang together."""
-        ways: dict[int, Way] = {}
+        ways: dict[int, Pairing] = {}
         for group in range(1, self.all + 1):
             if group in known or not group & (group - 1):
-                ways[group] = Way()
+                ways[group] = Pairing()
                 continue
-            best: Way | None = None
+            best: Pairing | None = None
             plain = self._entry_by_entry(group) if not any(k & group == k for k in known) else None
             self.looked += 1 if plain else 1 << group.bit_count() - 1
             for left, right in [plain] if plain else _halves(group):
@@ -174,7 +174,7 @@ class Factors:
                 cost = a.cost + b.cost
                 if best is None or cost < best.cost:
                     cost = cost + self.product(left, right)
-                    best = Way(cost, left, right) if best is None or cost < best.cost else best
+                    best = Pairing(cost, left, right) if best is None or cost < best.cost else best
             if best is not None:
                 ways[group] = best
         return ways
@@ -190,7 +190,7 @@ class Factors:
         first = real if real & group & -group and real != group else group & -group
         return first, group ^ first
 
-    def _joined(self, found: Ways, whole: int) -> Ways:
+    def _joined(self, found: Pairings, whole: int) -> Pairings:
         """The ways found, and one to make `whole`: parts that share no index are multiplied last, small ones first."""
         ways = dict(found)
         parts: list[int] = []
@@ -202,7 +202,7 @@ class Factors:
         while len(parts) > 1:
             one, other, *parts = sorted(parts, key=lambda g: self.entries(self.labels(g)))
             one, other = sorted((one, other), key=lambda g: g & -g)
-            ways[one | other] = Way(ways[one].cost + ways[other].cost + self.product(one, other), one, other)
+            ways[one | other] = Pairing(ways[one].cost + ways[other].cost + self.product(one, other), one, other)
             parts.append(one | other)
         return ways
 
@@ -220,7 +220,7 @@ def _halves(group: int) -> Iterator[tuple[int, int]]:
         part = (part - rest) & rest
 
 
-def in_order(ways: Ways, group: int) -> Iterator[tuple[int, int]]:
+def in_order(ways: Pairings, group: int) -> Iterator[tuple[int, int]]:
     """The pairs of sets to multiply until `group` is made, parts before wholes."""
     way = ways[group]
     if way.left:
@@ -229,7 +229,7 @@ def in_order(ways: Ways, group: int) -> Iterator[tuple[int, int]]:
         yield way.left, way.right
 
 
-def leaves(ways: Ways, group: int) -> Iterator[int]:
+def leaves(ways: Pairings, group: int) -> Iterator[int]:
     """The sets that `group` is made of: factors, and what is known."""
     way = ways[group]
     if not way.left:
@@ -239,7 +239,7 @@ def leaves(ways: Ways, group: int) -> Iterator[int]:
     yield from leaves(ways, way.right)
 
 
-def guessed(factors: Factors) -> Ways:
+def guessed(factors: Factors) -> Pairings:
     """An order for many factors, by the heuristics of opt_einsum, or of cotengra where it is installed."""
     # opt_einsum breaks ties by the labels, so they are numbered as they come and not by identity
     names = {x: chr(0x100 + n) for n, x in enumerate(factors.variables)}
@@ -247,13 +247,13 @@ def guessed(factors: Factors) -> Ways:
     output = frozenset(names[x] for x in factors.kept if x in names)
     extents = {names[x]: max(factors.sizes[domain_of(x)], 1) for x in factors.variables}
     todo = [1 << n for n in range(len(inputs))]
-    ways = {group: Way() for group in todo}
+    ways = {group: Pairing() for group in todo}
     for positions in path_of_large(inputs, output, extents):
         groups = [todo[n] for n in sorted(positions)]
         todo = [group for n, group in enumerate(todo) if n not in positions]
         made = groups[0]
         for group in groups[1:]:
-            ways[made | group] = Way(left=made, right=group)
+            ways[made | group] = Pairing(left=made, right=group)
             made |= group
         todo.append(made)
     return ways

@@ -8,8 +8,8 @@ from math import prod
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
-from combdiff.arrays.passes.contractions.orders import Cost, Factors, Ways, guessed, in_order, leaves
-from combdiff.arrays.passes.contractions.reuse import Made
+from combdiff.arrays.passes.contractions.orders import Cost, Factors, Pairings, guessed, in_order, leaves
+from combdiff.arrays.passes.contractions.reuse import KnownContractions
 from combdiff.arrays.passes.contractions.sharing import Shared, shared_parts
 from combdiff.arrays.plan import Step
 from combdiff.records import dataclass
@@ -45,7 +45,7 @@ class Contractions:
     def __init__(self, arrays: Arrays, sizes: Mapping[Domain, int], shared: Shared | None = None) -> None:
         self.arrays = arrays
         self.sizes = sizes
-        self.made = Made(arrays)
+        self.made = KnownContractions(arrays)
         self.shared = shared or {}
         self.networks: list[Factors] = []
         self.cost = Cost()
@@ -73,7 +73,7 @@ class Contractions:
         return self._made(factors, factors.all, ways, known, wanted)
 
     def _made(
-        self, factors: Factors, whole: int, ways: Ways, known: Mapping[int, Value], wanted: Sequence[Var]
+        self, factors: Factors, whole: int, ways: Pairings, known: Mapping[int, Value], wanted: Sequence[Var]
     ) -> Value:
         """The product over a set of factors, in a given order."""
         todo = {g: known[g] if g in known else factors.values[g.bit_length() - 1] for g in leaves(ways, whole)}

@@ -51,7 +51,7 @@ class _Reading:
     conj: bool
 
 
-class Made:
+class KnownContractions:
     """The contractions of one lowering so far."""
 
     def __init__(self, arrays: Arrays) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
 
-from combdiff.arrays.passes.contractions.orders import Cost, Factors, Ways, in_order, leaves
-from combdiff.arrays.passes.contractions.reuse import Key, Made
+from combdiff.arrays.passes.contractions.orders import Cost, Factors, Pairings, in_order, leaves
+from combdiff.arrays.passes.contractions.reuse import Key, KnownContractions
 from combdiff.records import dataclass
 
 _WORTHWHILE = 50  # a gain of less than this share of the whole is not sought
@@ -33,18 +33,18 @@ class _Contraction:
         for group, key in self.keys.items():
             self.groups[key].append(group)
 
-    def ways(self, known: Set[Key], whole: int = 0) -> Ways:
+    def ways(self, known: Set[Key], whole: int = 0) -> Pairings:
         """The cheapest order to make all, or the set `whole`, if other sets with a known key are there."""
         there = self.groups.keys() & known
         groups = frozenset(group for key in there for group in self.groups[key] if group != whole)
         return self.factors.cheapest(groups, whole)
 
-    def made(self, ways: Ways, group: int) -> set[Key]:
+    def made(self, ways: Pairings, group: int) -> set[Key]:
         """The keys of what is made on the way to a set."""
         return {self.keys[left | right] for left, right in in_order(ways, group) if left | right in self.keys}
 
 
-def shared_parts(networks: Sequence[Factors], made: Made, total: Cost) -> Shared:
+def shared_parts(networks: Sequence[Factors], made: KnownContractions, total: Cost) -> Shared:
     """For contractions, by their numbers: the sets of factors to make for several of them; empty if none pays.
 
     `total` is what they cost as they were made, one after the other.
@@ -97,7 +97,7 @@ def _by_promise(contractions: Sequence[_Contraction]) -> list[Key]:
     return sorted(saved, key=lambda key: (-saved[key], key))
 
 
-def _with_keys(networks: Sequence[Factors], made: Made, gain: int) -> list[_Contraction]:
+def _with_keys(networks: Sequence[Factors], made: KnownContractions, gain: int) -> list[_Contraction]:
     """The contractions, with keys for the parts that some may share and that cost more than is to be gained."""
     rows = []
     for f in networks:

@@ -18,13 +18,13 @@ from combdiff.terms.types import Map
 _LEAST = 8  # steps for which a copy pays
 
 
-def laid_for_steps(plan: Plan) -> Plan:
+def with_contiguous_captures(plan: Plan) -> Plan:
     """The plan with copies of the arrays that its loops take products with, if these lie badly.
 
     >>> import combdiff as cd
     >>> step = "(i, k) -> sum(j, W(i, j, k) * h(j, 1))"
     >>> d = cd.simplified("(W::(N{n}, N{n}, N{g}) -> R, x::RM{n, g}) -> iterate((h, t) -> " + step + ", x, 9)")
-    >>> plan = laid_for_steps(d.plan(W=(4, 4, 2), x=(4, 2)))
+    >>> plan = with_contiguous_captures(d.plan(W=(4, 4, 2), x=(4, 2)))
     >>> [step.op for step in plan.steps if isinstance(step.op, ops.LaidOut)]
     [LaidOut(order=(0, 2, 1))]
     """

@@ -11,7 +11,7 @@ from combdiff.errors import LanguageError
 from combdiff.language.parsing.syntax import Expr, Listed, Size, TypeName
 from combdiff.language.vocabulary import counted, in_words
 from combdiff.terms import terms
-from combdiff.terms.inclusion import as_complex_as
+from combdiff.terms.laws.inclusion import as_complex_as
 from combdiff.terms.listings import entries_listed
 from combdiff.terms.terms import Lam, Term
 from combdiff.terms.types import Index, Number

@@ -21,7 +21,7 @@ from combdiff.terms import terms, types
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import Condition
 from combdiff.terms.conditions.ordering import form_of
-from combdiff.terms.inclusion import needs_inclusion, over_complex, widened
+from combdiff.terms.laws.inclusion import needs_inclusion, over_complex, widened
 from combdiff.terms.terms import (
     ONE,
     Const,

@@ -17,11 +17,12 @@ from combdiff.arrays.plan import Builder, Plan, Step, ordered
 _SMALLER = 4  # times: by which what is copied is smaller than the result
 
 
-def laid(plan: Plan) -> Plan:
+def with_contiguous_operands(plan: Plan) -> Plan:
     """The plan with the small operands laid out by which a larger result would lie in another order than its axes.
 
     >>> import combdiff as cd
-    >>> plan = laid(cd.grad("(x::RM) -> sum((i, j), exp(-sum(c, (x(i, c) - x(j, c))^2)))").plan(x=(500, 3)))
+    >>> d = cd.grad("(x::RM) -> sum((i, j), exp(-sum(c, (x(i, c) - x(j, c))^2)))")
+    >>> plan = with_contiguous_operands(d.plan(x=(500, 3)))
     >>> [step.op.name for step in plan.steps[:3]]
     ['input', 'laid', 'add']
     """

@@ -8,11 +8,13 @@ from combdiff.budget import NODES, SECONDS
 from combdiff.calculus.functions.intervals import intervals_in
 from combdiff.calculus.markers import MODES, SIMPLIFIED, as_asked, marker_of, parameters_of
 from combdiff.calculus.modes import differentiate, marked_program, plain_program
-from combdiff.derivation import Derivation, told_where
+from combdiff.derivation import Derivation
+from combdiff.deriving.valued import PROJECTED, note_on_value
 from combdiff.errors import UnsupportedError
 from combdiff.gate.gate import Gate
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
+from combdiff.language.places import located_errors
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import Simplifier
@@ -21,7 +23,6 @@ from combdiff.terms.conditions.needed import least_sizes, sizes_read
 from combdiff.terms.laws.seen_through import with_stable_forms
 from combdiff.terms.recursion import deep_recursion, rare_collections
 from combdiff.terms.terms import Let, Term, subterms
-from combdiff.valued import PROJECTED, note_on_value
 
 
 def derive(
@@ -38,7 +39,7 @@ def derive(
     symmetric: bool = False,
 ) -> Derivation:
     """Read a program and take its derivative; see `combdiff.grad`."""
-    with told_where(text, name), rare_collections():
+    with located_errors(text, name), rare_collections():
         module = parse(text, name)
         read = infer(module, keep=keep)
         program = with_stable_forms(plain_program(read) if mode == SIMPLIFIED else marked_program(read, wrt))

@@ -23,12 +23,12 @@ from combdiff.terms.terms import Lam, Loop, Reduce, Term, Var, bound_by, subterm
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Product, Symmetry, Type
 
 
-class Spelling:
+class TypeNames:
     """What the types in one term are called.
 
     >>> from combdiff.terms.types import COMPLEX
     >>> n, m = Index(Domain("C.1")), Index(Domain("C.2"))
-    >>> Spelling().kind(Map((n, m), COMPLEX)), Spelling().kind(Map((n, m, m), COMPLEX))
+    >>> TypeNames().kind(Map((n, m), COMPLEX)), TypeNames().kind(Map((n, m, m), COMPLEX))
     ('CM', '(N, N, N) -> C')
     """
 
@@ -42,22 +42,23 @@ class Spelling:
         self.integers: list[Domain] = []
         self.taken = {"N", "I", "R", "C", *(name for name in _aliases().values())}
         if term is not None:
-            self._declare(term)
+            self._name_ranges(term)
+            self._name_intervals(term)
+            self._name_spaces(term)
 
-    def _declare(self, term: Term) -> None:
-        bound = [var for u in subterms(term) for var in bound_by(u)]
+    def _name_ranges(self, term: Term) -> None:
+        """Names of ranges, or of their sizes: as the program gave them, and new ones where the text needs some."""
         self.lost = unanchored(term)
         self.functions = {u.kind for u in subterms(term, Reduce)}
         shown = {d for var in (*_parameters(term), *term.free) for d in _slots(var.kind)}
         shown |= {d.of for d in shown if d.of is not None}
-        named = (d for var in (*bound, *term.free) for d in domains_of(var.kind))
-        found = dict.fromkeys(part for d in named for part in ((d,) if d.of is None else (d.of, d)))
+        found = _domains(term)
         taken = names_in(term) | {d.name for d in found if d.declared}
         taken |= {kind.space for var in _parameters(term) for kind in _maps(var.kind)}
         # a size that no array has is given at the call
         self.integers = [d for d in found if d.sized and d.count is None and d not in shown]
         for domain in found:
-            if domain in self.integers or (domain.sized and (domain in shown or domain.count is not None)):
+            if domain.sized and (domain in shown or domain.count is not None or domain in self.integers):
                 self.sizes[domain] = domain.name
             elif domain.of in self.sizes:
                 self.sizes[domain] = f"{self.sizes[domain.of]} {'-' if domain.less > 0 else '+'} {abs(domain.less)}"
@@ -67,8 +68,13 @@ class Spelling:
                 self.domains[domain] = self._unique(domain.name)
             elif domain.sized or domain in self.lost:
                 self.domains[domain] = self._unique(re.sub(r"\W", "", domain.name) or "D", taken)
-        for interval in dict.fromkeys(i for var in (*bound, *term.free) for i in _intervals(var.kind)):
+
+    def _name_intervals(self, term: Term) -> None:
+        for interval in dict.fromkeys(i for var in (*_bound(term), *term.free) for i in _intervals(var.kind)):
             self.intervals[interval] = self._unique(interval.name)
+
+    def _name_spaces(self, term: Term) -> None:
+        """Names of the types that have to be declared, those that others are made of first."""
         for var in _parameters(term):
             for kind in _maps(var.kind):
                 if kind.symmetries or kind.space or _is_declared(kind):
@@ -171,6 +177,16 @@ class Spelling:
                 clauses = ", ".join(map(str, kind.symmetries))
                 lines.append(f"  symmetries = ({clauses}{',' if len(kind.symmetries) == 1 else ''})")
             yield "\n".join([*lines, "end"])
+
+
+def _bound(term: Term) -> list[Var]:
+    return [var for u in subterms(term) for var in bound_by(u)]
+
+
+def _domains(term: Term) -> list[Domain]:
+    """All domains of a term; one whose size is another's, and a number, comes after this one."""
+    named = (d for var in (*_bound(term), *term.free) for d in domains_of(var.kind))
+    return list(dict.fromkeys(part for d in named for part in ((d,) if d.of is None else (d.of, d))))
 
 
 def _free_size(taken: set[str]) -> str:

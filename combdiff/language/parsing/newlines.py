@@ -63,7 +63,7 @@ def span_of(token: Token) -> Span:
     return Span(token.line or 1, token.column or 1, max(1, len(token)))
 
 
-class Layout:
+class Newlines:
     """What lark calls between the words of a text and the parser; it keeps nothing from one text to the next.
 
     >>> from combdiff.language.parsing.parser import parse

@@ -31,7 +31,7 @@ def _uses(t: Term, var: Var) -> int:
 
 
 @dataclass(slots=True)
-class Spelling:
+class LoopKeys:
     """Keys of loops; `placeholders` are the variables that stand for states, and for what has the same key."""
 
     found: dict[Loop, Hashable] = field(default_factory=dict)

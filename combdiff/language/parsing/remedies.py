@@ -1,0 +1,309 @@
+"""What the writer of a program probably meant where it cannot be read: one table, whose first row that applies counts.
+
+A row names the terminal (of `grammar/combdiff.lark`) or the word at which reading stopped, what the text before it and
+the text from it on look like, and the terminals that the grammar wants there. What a row leaves out may be anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY
+
+from combdiff.language.habits import CHOICE, LOOP, MODULES, SIZE, remedy_of_attribute
+from combdiff.language.habits import FUNCTIONS as OTHERS
+from combdiff.language.vocabulary import FUNCTIONS
+from combdiff.records import dataclass
+
+PRIMES = "'’′"
+STRAY = "STRAY"
+"""The kind of a character that begins no terminal."""
+
+Groups = Mapping[str, str]
+"""The named groups of the patterns of a row, the `word` itself, and the `next` character."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where reading stopped: the terminal, its word, the text before it and from it on, and what could stand there."""
+
+    kind: str
+    word: str
+    before: str
+    after: str
+    wanted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A row: lists of `kinds`, of `words` and of terminals that are all `wanted`, and patterns of the text around.
+
+    `before` is how the text before the word ends, `after` how the text from the word on begins.
+    """
+
+    advice: str | Callable[[Groups], str | None]
+    _: KW_ONLY
+    kinds: str = ""
+    words: str = ""
+    before: str = ""
+    after: str = ""
+    wanted: str = ""
+
+    def applied(self, stop: Stop) -> str | None:
+        """The advice for a place, if the row is for such places.
+
+        >>> row = Remedy("write {left} * {word}", kinds="NAME", before=r"(?P<left>\\d+) *")
+        >>> row.applied(Stop("NAME", "x", "y + 2 ", "x"))
+        'write 2 * x'
+        """
+        if self.kinds and stop.kind not in self.kinds.split():
+            return None
+        if self.words and stop.word not in self.words.split():
+            return None
+        if not stop.wanted.issuperset(self.wanted.split()):
+            return None
+        before, after = re.search(rf"(?:{self.before})\Z", stop.before), re.match(self.after, stop.after)
+        if before is None or after is None:
+            return None
+        groups = {
+            **before.groupdict(),
+            **after.groupdict(),
+            "word": stop.word,
+            "next": stop.after[len(stop.word) :][:1],
+        }
+        return self.advice.format(**groups) if isinstance(self.advice, str) else self.advice(groups)
+
+
+def remedy(stop: Stop) -> str:
+    """The advice of the first row that applies.
+
+    >>> remedy(Stop(STRAY, "⊗", "x ", "⊗ y"))[:31]
+    "write x * y' for vectors, the p"
+    """
+    rows = OF_CHARACTERS if stop.kind == STRAY else OF_WORDS
+    return next(advice for row in rows if (advice := row.applied(stop)) is not None)
+
+
+def _attribute(groups: Groups) -> str | None:
+    known = groups["name"] in FUNCTIONS or groups["name"] in {*OTHERS, "sum"}
+    return remedy_of_attribute(groups["name"], groups["owner"]) if known else None
+
+
+def _function_of_entries(groups: Groups) -> str | None:
+    return f"write {groups['owner']}.(x) for the function of every entry" if groups["owner"] in FUNCTIONS else None
+
+
+def _call(groups: Groups) -> str | None:
+    argument = f"{groups['word']}(…)" if groups["next"] == "(" else groups["word"]
+    return f"write {groups['name']}({argument})" if groups["name"] in FUNCTIONS else None
+
+
+def _definition_of_function(groups: Groups) -> str:
+    """f(x, y) = … as a map: the parameters get types."""
+    typed = re.sub(r"(?<![\w:])([A-Za-z_]\w*)(?=\s*[,)])", r"\1::R", groups["parameters"])
+    return f"write {groups['name']} = {typed} -> …"
+
+
+_AND = "`and` joins conditions, i < j and j < k; choose another name"
+_OR = "`or` joins conditions, i < j or j < k; choose another name"
+_NOT = "write `not` before a condition, not i < j; choose another name"
+_SUM = "write the sum: sum((j, k), A(i, j) * B(j, k))"
+_INNER = "write x' * y for an inner product"
+_POWERS = "write powers with ^: x^2"
+_NORM = "write norm(x) for ‖x‖"
+_INDEX_ALONE = "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
+_INDICES_FIRST = "write the indices, then the summand: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
+_TYPED = "only a parameter has a type: x::T -> …"
+_OUTSIDE = "declarations stand outside of expressions, each on lines of its own"
+_BINARY = "STAR SLASH BACKSLASH CARET DOT_PLUS DOT_MINUS DOT_STAR DOT_SLASH DOT_CARET"
+
+# --- the table: for characters of which no word begins, then for words that cannot stand where they do ----------------
+
+OF_CHARACTERS = (
+    Remedy("write `or` between conditions", words="|", before=rf"[\w)\]{PRIMES}]\s*", after=r"\|\|"),
+    Remedy(_NORM, words="|", after=r"\|\|"),
+    Remedy("write inv(A) for the inverse of a matrix, x^-1 for that of a number", after="⁻¹"),
+    Remedy(_POWERS, words="⁰ ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁺ ⁻ ⁱ ⁿ"),
+    Remedy("write a map: (x::R) -> x^2", words=":", before=r"\b(def|lambda|function)\b[^\n]*"),
+    Remedy("write != for what is not equal", words="~", after=r"~="),
+    Remedy("write `not` before a condition", words="~"),
+    Remedy(_INDEX_ALONE, words=".", before=r"\(\s*\w+\s*[=∈]\s*\w+\.?"),
+    Remedy("write all indices, and a map of those that are left: i -> A(i, 0)", after=r"\.\.\."),
+    Remedy(SIZE.replace("{n}", "{{n}}"), after=r"\.(shape|size|length|ndim)\b"),
+    Remedy(
+        "write the function without a prefix: {name}(x)",
+        before=rf"(?<!\w)({'|'.join(sorted(MODULES))})",
+        after=r"\.(?P<name>\w+)",
+    ),
+    Remedy(
+        "write a row as a map of its index, j -> A(0, j), and a column as i -> A(i, 0)",
+        words=":",
+        before=r"[\[(,]\s*",
+        after=r":\s*[\]),]",
+    ),
+    Remedy(
+        "write the number of steps alone: iterate((s, t) -> s / 2 + x(t), 0, n)",
+        words=":",
+        before=r"\b(iterate|scan)\([^\n]*,\s*\d+\s*",
+    ),
+    Remedy(
+        "write a part of a vector by a condition on its index: sum(i, 1 <= i < 3, x(i))",
+        words=":",
+        before=r"\w[\[(]([^()\[\]]*,)?\s*-?\w+\s*",
+        after=r":\s*-?\w+\s*[\]),:]",
+    ),
+    Remedy("write tr(A' * B) for A : B, and x::T for a type", words=":", before=r"[\w)] ", after=r": [\w(]"),
+    Remedy(_attribute, before=r"(?P<owner>\w*)", after=r"\.(?P<name>\w+)"),
+    Remedy(
+        "write {owner}' for the adjoint, transpose({owner}) for the transpose",
+        before=r"(?P<owner>\w+)",
+        after=r"\.(T|H|mT)(?!\w)",
+    ),
+    Remedy(
+        "write transpose({owner}) for the transpose, {owner}' for the adjoint",
+        before=r"(?P<owner>\w+)",
+        after=rf"\.[{PRIMES}]",
+    ),
+    Remedy("write transpose(A) for the transpose, A' for the adjoint", after=rf"\.[{PRIMES}]"),
+    Remedy("write b ./ A for A .\\ b", after=r"\.\\"),
+    Remedy(_function_of_entries, words=".", before=r"(?P<owner>\w*)"),
+    Remedy("write A * B for a product of matrices; declarations are @space and @domain", words="@"),
+    Remedy("there are no texts in the language", words='"'),
+    Remedy("write * for a product", words="× ·"),
+    Remedy("write * for a product, x' * y for that of two vectors", words="⋅"),
+    Remedy("write A .* B for the product entry by entry", words="⊙ ∘"),
+    Remedy("write A ./ B for the quotient entry by entry", words="⊘"),
+    Remedy(
+        "write x * y' for vectors, the product with an index for each slot for matrices: A(i, j) * B(k, l)", words="⊗"
+    ),
+    Remedy("write A' for the adjoint", words="†"),
+    Remedy(_INNER, words="⟨ ⟩"),
+    Remedy("write grad(f)", words="∇"),
+    Remedy("write abs(x) for |x|, and f ▷ g to apply f, then g", words="|"),
+    Remedy(_NORM, words="‖"),
+    Remedy("write -> for a map", words="→ ↦"),
+    Remedy("write `not` before a condition, != between numbers that are not equal", words="!"),
+    Remedy("write where(c, a, b) for a where c holds, and b elsewhere", words="?"),
+    Remedy("write `and` between conditions", words="& ∧"),
+    Remedy("write `or` between conditions", words="∨"),
+    Remedy("write `not` before a condition", words="¬"),
+    Remedy("write x::T for a type, :conj for an action", words=":"),
+    Remedy("write sqrt(x)", words="√"),
+    Remedy("write sum(x::R, f(x)) for an integral", words="∫"),
+    Remedy("write a comment after #, and the remainder of a by b as a - b * floor(a / b)", words="%"),
+    Remedy("remove it"),
+)
+
+OF_WORDS = (
+    # the notation of other languages
+    Remedy(_AND, kinds="EQUALS BECOMES", before=r"\band\s*"),
+    Remedy(_OR, kinds="EQUALS BECOMES", before=r"\bor\s*"),
+    Remedy(_NOT, kinds="EQUALS BECOMES", before=r"\bnot\s*"),
+    Remedy(LOOP, before=r"\b(for|while) *"),
+    Remedy(LOOP, words="for while"),
+    Remedy(_SUM, words="'", before=r"\b(einsum|contract)\( *"),
+    Remedy(_INDEX_ALONE, kinds="EQUALS", before=r"(\bsum|\bprod|∑)\(\s*\w+ *"),
+    Remedy(
+        "an argument has no name here; sum one index of a matrix with a map: i -> sum(j, A(i, j))",
+        kinds="EQUALS",
+        before=r"\b(axis|dims?|keepdims|dtype) *",
+    ),
+    Remedy(
+        "write the name twice: {name} = {name} {sign} …", kinds="EQUALS", before=r"(?P<name>\b\w+)\s*(?P<sign>[-+*/]) *"
+    ),
+    Remedy(
+        "write names and values in parentheses: (a, b) = (x(0), x(1))",
+        kinds="COMMA",
+        before=r"(\A|[\n;])\s*\w+ *",
+        after=r"[^\n]*[^=<>!]=[^=]",
+    ),
+    Remedy(
+        "write sum(i, x(i)^2), with the index first and alone",
+        kinds="LBRACE",
+        before=r"\b(Sum|Table|Product)\[[^\n]*",
+    ),
+    Remedy(
+        "end the line above with {word}: an expression goes on where it is not complete", kinds=_BINARY, before=r"\n *"
+    ),
+    Remedy(CHOICE, words="if then else"),
+    Remedy(CHOICE, before=r"\b(if|then|else) *"),
+    Remedy("write -> for a map, >= to compare", words=">", before=r"= *"),
+    Remedy("write floor(a / b)", kinds="SLASH", before=r"/ *"),
+    Remedy(_INNER, words="<", after=r"<[^<>\n]+,[^<>\n]+>", wanted="BEGIN"),
+    Remedy("write != for what is not equal", kinds="RELATION", words=">", before=r"< *"),
+    Remedy("write one comparison: <, <=, >, >=, == or !=", kinds="RELATION", before=r"[<>] *"),
+    Remedy("write {sign}", kinds="EQUALS", before=r"(?P<sign>[=!]=) *", wanted="RPAR"),
+    Remedy("write {sign}=", kinds="EQUALS", after=r".(?P<sign>[<>])", wanted="RPAR"),
+    Remedy("write == to compare; a definition, name = value, is a line of its own", kinds="EQUALS", wanted="RPAR"),
+    Remedy(
+        "a size is a name, a name and a number more or less, or a number: x::RV{{n}}, y::RV{{n + 1}}, A::RM{{n, 3}}",
+        before=r"\w\{[^{}()\n]*",
+    ),
+    # what stands before the word
+    Remedy("the imaginary unit is im: {left} * im", kinds="NAME", words="i j", before=r"(?P<left>[\d.]*\d) *"),
+    Remedy(
+        "write a product with *: {left} * {word}",
+        kinds="NAME NUMBER SUM",
+        before=r"(?P<left>[\d.]*\d) *",
+        wanted="PLUS",
+    ),
+    Remedy(_call, kinds="NAME", before=r"(?P<name>\w+) *"),
+    Remedy(
+        "write several indices in parentheses: sum((i, j), A(i, j))",
+        kinds="NAME",
+        before=r"\bsum\(\s*\w+(\s*,\s*\w+)+\s*, *",
+    ),
+    Remedy(_INDICES_FIRST, kinds="NAME SUM NUMBER", before=r"(\bsum|∑)\(\s*(\w+|\([^()]*\))\s*"),
+    Remedy(
+        "write -> between the parameters and the value: (x::R) -> x^2",
+        kinds="NAME SUM NUMBER LPAR BEGIN",
+        before=r"\A\s*\([^()]*::[^()]*\)\s*",
+    ),
+    Remedy(
+        "write a product with *: {left} * {word}",
+        kinds="NAME SUM",
+        before=rf"(?P<left>\w+[{PRIMES}]+) *",
+        wanted="PLUS",
+    ),
+    Remedy("write a product with *: (…) * {word}", kinds="NAME SUM", before=rf"[{PRIMES})\]] *", wanted="PLUS"),
+    Remedy(
+        "write a vector or a matrix as a map of its indices, (i, j) -> A(i, j) + 1; there is none of blocks",
+        kinds="LSQB",
+        wanted="BEGIN NAME",
+    ),
+    Remedy(_POWERS, kinds="STAR", before=r"\* *"),
+    Remedy("write sums and functions without LaTeX, sum(i, x(i)), exp(x), and a solution as A \\ b", kinds="BACKSLASH"),
+    Remedy("write :: between a name and its type: x:{word}", kinds="ACTION", before=r"[^\W_] *"),
+    Remedy("leave return out: the last line of begin … end is its value", kinds="NAME", before=r"\breturn *"),
+    Remedy(_definition_of_function, kinds="EQUALS", before=r"(?P<name>\w+)(?P<parameters>\([^()\n]*\)) *"),
+    Remedy(
+        "a symmetry as a map names the tensor, then its indices: T -> (p, q) -> T(q, p)'",
+        kinds="LPAR",
+        # inside the value of `symmetries = …` of a declaration
+        before=r"symmetries\s*=((?!symmetries|\bend\b)[\s\S])*",
+        wanted="ARROW",
+    ),
+    Remedy("write what belongs between ( and )", kinds="RPAR", before=r"\( *"),
+    # the word itself
+    Remedy("sizes with names stand in types: x::RV{{M}}, i::N{{M}}", kinds="LBRACE"),
+    Remedy("left of -> stands a name, or names in parentheses: (x::T, y) -> …", kinds="ARROW"),
+    Remedy("a definition is a line of its own, name = value; a map is f = (x, y) -> …", kinds="EQUALS"),
+    Remedy("a definition is a line of its own, name := value", kinds="BECOMES"),
+    Remedy(_TYPED, kinds="TYPED"),
+    Remedy(_AND, kinds="AND"),
+    Remedy(_OR, kinds="OR"),
+    Remedy(_NOT, kinds="NOT"),
+    Remedy(
+        "a comparison stands in where(i < j, e), and between the indices of a sum and what is summed", kinds="RELATION"
+    ),
+    Remedy(_OUTSIDE, kinds="SPACE DOMAIN"),
+    # what could stand there
+    Remedy("write true, a type such as (N, N) -> C, or clauses such as (((2, 1), :conj),)", wanted="ACTION"),
+    Remedy("write a number, a name, (…), sum(…) or begin … end", wanted="BEGIN NAME"),
+    Remedy("put an operator, a comma or a new line before it", wanted="PLUS"),
+    Remedy("write a name; begin, end, let, sum, and, or, not are taken", wanted="NAME"),
+    Remedy(_TYPED, wanted="ARROW"),
+    *(Remedy("begin a new line, or separate with ';'", wanted=terminal) for terminal in ("SEP", "END", "$END")),
+    *(Remedy(_INDICES_FIRST, wanted=terminal) for terminal in ("COMMA", "LPAR")),
+    Remedy("write @space T begin type = (N, N) -> C end, x -> sum(i, x(i))"),
+)

@@ -1,0 +1,1 @@
+"""Laws of simplification for values that are defined in a certain way: deviations, linear maps, stationary points."""

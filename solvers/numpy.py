@@ -1,0 +1,478 @@
+"""Functions that code for NumPy brings along; other libraries take their text in other words, or have their own.
+
+`combdiff.emit.solvers` copies a function into each module that calls it, after the functions that it calls: these are
+above it here. Imports inside of functions are for libraries that code needs for these functions only.
+"""
+
+import numpy as np
+
+
+def euclidean_norm(x):
+    """√Σ|x|² along the last axis, divided by the largest entry first where squares overflow or vanish."""
+    with np.errstate(all="ignore"):
+        found = np.sqrt(np.vecdot(x, x).real)
+        far = ~((found > 1e8 * np.finfo(found.dtype).tiny ** 0.5) & (found < np.inf))
+        if not far.any():
+            return found
+        sizes = abs(x[far])
+        largest = sizes.max(-1, keepdims=True, initial=0)
+        largest = np.where((largest > 0) & (largest < np.inf), largest, 1)
+        found = np.asarray(found)
+        found[far] = largest[..., 0] * np.sqrt(((sizes / largest) ** 2).sum(-1))
+    return found[()]
+
+
+def powers(x, n):
+    """1, x, x², … along a new first axis of n values: with each product there are twice as many."""
+    found = np.ones((n, *x.shape), np.result_type(x, float))
+    found[1:2] = x
+    made = 2
+    while made < n:
+        more = min(made, n - made)
+        np.multiply(found[:more], found[made - 1] * x, out=found[made : made + more])
+        made += more
+    return found
+
+
+def scan(step, states, sequences, stored, length, reverse=False):
+    """The states after all steps of a loop, and what each step stores, of these shapes and types."""
+    count = len(states)
+    stored = [np.empty(shape, dtype=kind) for shape, kind in stored]
+    for t in reversed(range(length)) if reverse else range(length):
+        found = step(*states, *(x[t] for x in sequences))
+        states = found[:count]
+        for whole, part in zip(stored, found[count:]):
+            whole[t] = part
+    return (*states, *stored)
+
+
+def watch_states(names, states, before, where):
+    """Raise an error for an entry of a state that is nan or infinite after a step, and was not so before it."""
+    for name, state, old in zip(names, states, before):
+        nan = (np.isnan(state) & ~np.isnan(old)).any()
+        if nan or (np.isinf(state) & ~np.isinf(old)).any():
+            found = "nan" if nan else "infinite"
+            raise FloatingPointError(f"the state {name} becomes {found} in step {where}")
+
+
+def watch_first(names, states, where):
+    """Raise an error for a first state with an entry that is nan; one that is infinite may be meant."""
+    for name, state in zip(names, states):
+        if np.isnan(state).any():
+            raise FloatingPointError(f"the state {name} is nan before the first step{where}")
+
+
+def newton(equation, x, steps=60):
+    """The x at which the residual is 0; equation(x) is the residual and its Jacobian matrix."""
+    n = np.size(x)
+    for _ in range(steps):
+        residual, slopes = equation(x)
+        step = np.linalg.solve(np.reshape(slopes, (n, n)), np.ravel(residual)).reshape(np.shape(x))
+        share = 1.0
+        while share > 1e-6 and np.linalg.norm(equation(x - share * step)[0]) > np.linalg.norm(residual):
+            share /= 2
+        x = x - share * step
+        if np.linalg.norm(step) < 1e-12 * max(1.0, np.linalg.norm(x)):
+            return x
+    raise ArithmeticError("Newton's method finds no root from its start")
+
+
+def newton_of_entries(equation, x, steps=60):
+    """The x at which the residual is 0; equation(x) is the residual and its slope, of each entry by its own x."""
+    for _ in range(steps):
+        residual, slopes = equation(x)
+        step = residual / slopes
+        moves = ~(abs(step) < 1e-12 * (1 + abs(x)))
+        share = 0 * abs(step) + 1
+        while (worse := moves & (share > 1e-6) & (abs(equation(x - share * step)[0]) > abs(residual))).any():
+            share = np.where(worse, share / 2, share)
+        x = x - share * step
+        if not moves.any():
+            return x
+    raise ArithmeticError("Newton's method finds no root from its start")
+
+
+def matrix_of_parts(of_one, of_i, n):
+    """The real matrix of a map that is linear over the reals, with these values on units and on i times units."""
+    columns = [np.reshape(part, (n, n)) for part in (of_one, of_i)]
+    return np.block([[part.real for part in columns], [part.imag for part in columns]])
+
+
+def newton_of_parts(equation, x, steps=60):
+    """The complex x at which the residual is 0; equation(x) is it, and its pullback of units and of i times units."""
+    n = np.size(x)
+    for _ in range(steps):
+        residual, of_one, of_i = equation(x)
+        slopes = matrix_of_parts(of_one, of_i, n).T
+        step = np.linalg.solve(slopes, np.concatenate([np.ravel(residual).real, np.ravel(residual).imag]))
+        step = (step[:n] + 1j * step[n:]).reshape(np.shape(x))
+        share = 1.0
+        while share > 1e-6 and np.linalg.norm(equation(x - share * step)[0]) > np.linalg.norm(residual):
+            share /= 2
+        x = x - share * step
+        if np.linalg.norm(step) < 1e-12 * max(1.0, np.linalg.norm(x)):
+            return x
+    raise ArithmeticError("Newton's method finds no root from its start")
+
+
+def inverted(equation, inverse, y, name):
+    """The x that an inverse gives for y; an error where equation(x), the residual and its slope, does not hold."""
+    x = np.asarray(inverse(y) + 0 * y)
+    residual, slopes = equation(x)
+    wrong = ~(abs(residual) <= np.finfo(x.dtype).eps ** 0.5 * (1 + abs(x)) * abs(slopes))
+    if wrong.any():
+        raise ArithmeticError(f"{name} gives {x[wrong][0]:.6g} for {np.asarray(y)[wrong][0]:.6g}, which is no solution")
+    return x
+
+
+def solve_of_parts(of_one, of_i, k):
+    """The y with H(y) = k, for an H linear over the reals with these values on units and on i times units."""
+    n = np.size(k)
+    matrix = matrix_of_parts(of_one, of_i, n)
+    y = np.linalg.solve(matrix, np.concatenate([np.ravel(k).real, np.ravel(k).imag]))
+    return (y[:n] + 1j * y[n:]).reshape(np.shape(k))
+
+
+def lu_factors(matrix):
+    """The LU factors of a matrix, which several systems are solved with."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    if not len(matrix):
+        # which LAPACK refuses
+        return matrix, np.arange(0)
+    (getrf,) = get_lapack_funcs(["getrf"], [matrix])
+    lu, pivots, zero = getrf(matrix)
+    if zero > 0:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu, pivots
+
+
+def lu_solution(factors, k, adjoint=False):
+    """The solution of a system, or of the one of the adjoint matrix."""
+    from scipy.linalg import lu_solve
+
+    return lu_solve(factors, k, 2 * adjoint, check_finite=False)
+
+
+def lu_inv(factors):
+    """The inverse of a matrix, from its LU factors."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    lu, pivots = factors
+    if not len(lu):
+        return lu
+    (getri,) = get_lapack_funcs(["getri"], [lu])
+    return getri(lu, pivots, 64 * len(lu))[0]
+
+
+def parity_of_swaps(pivots):
+    """1 if the rows were swapped an even number of times, −1 if an odd one."""
+    swapped = (pivots != np.arange(len(pivots))).sum()
+    return 1 - 2 * (swapped % 2)
+
+
+def lu_sign(factors):
+    """The determinant of a matrix divided by its absolute value, from its LU factors."""
+    diagonal = np.diagonal(factors[0])
+    return (diagonal / abs(diagonal)).prod() * parity_of_swaps(factors[1])
+
+
+def lu_det(factors):
+    """The determinant, from LU factors."""
+    return np.diagonal(factors[0]).prod() * parity_of_swaps(factors[1])
+
+
+def lu_logabsdet(factors):
+    """The logarithm of the absolute value of the determinant, from LU factors."""
+    return np.log(abs(np.diagonal(factors[0]))).sum()
+
+
+def lu_logdet(factors):
+    """The logarithm of the determinant, from LU factors; of a real one below 0 it is nan."""
+    return np.log(lu_sign(factors)) + lu_logabsdet(factors)
+
+
+def cholesky(matrix, name):
+    """The lower factor of a Hermitian matrix; one that is not positive definite is named."""
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError as problem:
+        raise np.linalg.LinAlgError(f"{name} is not positive definite") from problem
+
+
+def cholesky_solution(factor, k):
+    """The solution of a system with a positive matrix."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    if not len(factor):
+        return k
+    (potrs,) = get_lapack_funcs(["potrs"], [factor, k])
+    # LAPACK reads columns, and so the conjugates of factor and matrix
+    return potrs(factor.T, k.conj())[0].conj()
+
+
+def cholesky_inv(factor):
+    """The inverse of a positive matrix, from Cholesky's factor."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    if not len(factor):
+        return factor
+    (potri,) = get_lapack_funcs(["potri"], [factor])
+    # the inverse from its diagonal on, and zeros, which the factor has above its own
+    half = potri(factor.T)[0].T
+    whole = half + half.conj().T
+    whole.flat[:: len(half) + 1] = half.diagonal()
+    return whole
+
+
+def cholesky_det(factor):
+    """The determinant of a positive matrix, from Cholesky's factor."""
+    return (np.diagonal(factor) ** 2).prod()
+
+
+def cholesky_logabsdet(factor):
+    """The logarithm of the determinant of a positive matrix, from Cholesky's factor."""
+    return 2 * np.log(abs(np.diagonal(factor))).sum()
+
+
+def cholesky_logdet(factor):
+    """The logarithm of the determinant of a positive matrix, from Cholesky's factor."""
+    return 2 * np.log(np.diagonal(factor)).sum()
+
+
+def triangular_solution(factor, k, adjoint=False):
+    """The solution of a system with a lower triangular matrix, or with its adjoint."""
+    if factor.ndim > 2:
+        return np.linalg.solve(factor.conj().swapaxes(-1, -2) if adjoint else factor, k)
+    from scipy.linalg import solve_triangular
+
+    return solve_triangular(factor, k, 2 * adjoint, lower=True, check_finite=False)
+
+
+def cholesky_along(factor, direction):
+    """The derivative of the factor of a Hermitian matrix along another matrix."""
+    half = triangular_solution(factor, (direction + direction.conj().swapaxes(-1, -2)) / 2)
+    inner = triangular_solution(factor, half.conj().swapaxes(-1, -2))
+    return factor @ ((np.tril(inner) + np.tril(inner, -1)) / 2)
+
+
+def cholback(factor, k):
+    """The adjoint of the derivative of the factor of a Hermitian matrix."""
+    inner = factor.conj().swapaxes(-1, -2) @ k
+    inner = (np.tril(inner) + np.tril(inner, -1)) / 2
+    half = triangular_solution(factor, (inner + inner.conj().swapaxes(-1, -2)) / 2, adjoint=True)
+    return triangular_solution(factor, half.conj().swapaxes(-1, -2), adjoint=True)
+
+
+def logdet(matrix):
+    """The logarithm of the determinant; of a real one below 0 it is nan."""
+    sign, logarithm = np.linalg.slogdet(matrix)
+    return np.log(sign) + logarithm
+
+
+def adjugate(matrix):
+    """det(A) inv(A), from singular values: what is singular has one, too."""
+    u, values, vh = np.linalg.svd(matrix)
+    same = np.eye(matrix.shape[-1]) > 0
+    others = np.where(same, 1.0, values[..., None, :]).prod(-1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    return phase[..., None, None] * ((vh.conj().swapaxes(-1, -2) * others[..., None, :]) @ u.conj().swapaxes(-1, -2))
+
+
+def adjugate_along(matrix, direction):
+    """The derivative of the adjugate at a matrix along another one."""
+    u, values, vh = np.linalg.svd(matrix)
+    left, right = u.conj().swapaxes(-1, -2), vh.conj().swapaxes(-1, -2)
+    moved = left @ direction @ right
+    unit = np.eye(matrix.shape[-1])
+    # the products of all singular values but two
+    rest = (1 - unit) * np.where((unit[:, None] + unit) > 0, 1.0, values[..., None, None, :]).prod(-1)
+    traces = (rest * (moved * unit).sum(-1)[..., None, :]).sum(-1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    return phase[..., None, None] * (right @ (traces[..., None] * unit - rest * moved) @ left)
+
+
+def sqrtm(matrix):
+    """The principal root of a matrix; nan where a real one has none that is real."""
+    from scipy.linalg import sqrtm
+
+    if not matrix.size:
+        return matrix
+    root = np.reshape([sqrtm(each) for each in matrix.reshape(-1, *matrix.shape[-2:])], matrix.shape)
+    if np.iscomplexobj(matrix) or not np.iscomplexobj(root):
+        return root
+    rounding = 1e-6 * np.abs(root).max((-2, -1), keepdims=True)
+    return np.where(np.abs(root.imag).max((-2, -1), keepdims=True) <= rounding, root.real, np.nan)
+
+
+def sqrtm_along(matrix, direction):
+    """The X with S X + X S = K, for the root S of a matrix and a direction K."""
+    from scipy.linalg import solve_sylvester
+
+    if not matrix.size:
+        return matrix
+    shape = np.broadcast_shapes(matrix.shape, direction.shape)
+    stacks = (np.broadcast_to(each, shape).reshape(-1, *shape[-2:]) for each in (sqrtm(matrix), direction))
+    return np.reshape([solve_sylvester(root, root, each) for root, each in zip(*stacks)], shape)
+
+
+def hermitian_sqrtm(eigen):
+    """The principal root of a Hermitian matrix with these eigenvectors; nan where a real one has none that is real."""
+    values, vectors = eigen
+    # an eigenvalue that is all rounding may lie below 0
+    noise = 1e-15 * abs(values).sum(-1)[..., None]
+    roots = np.sqrt(np.where(abs(values) <= noise, 0 * values, values).astype(vectors.dtype))
+    adjoint = vectors.conj().swapaxes(-1, -2)
+    return (vectors * roots[..., None, :]) @ adjoint
+
+
+def hermitian_sqrtm_along(eigen, direction):
+    """The X with S X + X S = K, for the root S of a Hermitian matrix and a direction K."""
+    values, vectors = eigen
+    # an eigenvalue that is all rounding may lie below 0
+    noise = 1e-15 * abs(values).sum(-1)[..., None]
+    roots = np.sqrt(np.where(abs(values) <= noise, 0 * values, values).astype(vectors.dtype))
+    adjoint = vectors.conj().swapaxes(-1, -2)
+    inner = (adjoint @ direction @ vectors) / (roots[..., None] + roots[..., None, :])
+    return vectors @ inner @ adjoint
+
+
+def expm(matrix):
+    """The exponential of a matrix."""
+    from scipy.linalg import expm
+
+    return expm(matrix)
+
+
+def blocks(matrix, direction):
+    """The matrix of blocks (A, K; 0, A)."""
+    upper = np.concatenate([matrix + 0 * direction, direction + 0 * matrix], -1)
+    lower = np.concatenate([np.zeros_like(upper[..., : matrix.shape[-1]]), upper[..., : matrix.shape[-1]]], -1)
+    return np.concatenate([upper, lower], -2)
+
+
+def expm_along(matrix, *directions):
+    """The derivative of the exponential at a matrix along others: a block of the exponential of blocks."""
+    n, scale, whole = matrix.shape[-1], 1.0, matrix
+    for direction in directions:
+        # it is linear in the direction, which is made small: a large one costs digits
+        size = abs(direction).sum((-2, -1))[..., None, None]
+        size = size + (size == 0)
+        beside, scale = direction / size, scale * size
+        while beside.shape[-1] < whole.shape[-1]:
+            beside = blocks(beside, np.zeros_like(beside))
+        whole = blocks(whole, beside)
+    return scale * expm(whole)[..., :n, -n:]
+
+
+def svd(matrix):
+    """The singular values of a matrix, one for each column, between the singular vectors."""
+    if matrix.shape[-2] < matrix.shape[-1]:
+        raise ValueError("svdvals of a matrix that has fewer rows than columns")
+    return np.linalg.svd(matrix, full_matrices=False)
+
+
+def without_equal(k, wrong, name):
+    """The numbers k; nan where they are wrong, since the values that they belong to are equal."""
+    if wrong.any():
+        import warnings
+
+        places = [n for n in range(k.shape[-1]) if wrong[..., n].any()]
+        warnings.warn(f"the {name} {places} are equal: a derivative by one of them is nan", RuntimeWarning)
+    return np.where(wrong, np.nan, k)
+
+
+def rates(values, inner, name):
+    """The derivatives of values; nan where values are equal, unless they all move alike."""
+    apart = abs(values[..., None] - values[..., None, :])
+    equal = apart <= 4 * np.finfo(values.dtype).eps * abs(values).sum(-1)[..., None, None] * values.shape[-1]
+    found = np.diagonal(inner, 0, -2, -1).real
+    mixed = abs(inner + inner.conj().swapaxes(-1, -2)) * (apart * 0 + 1 - np.eye(values.shape[-1], dtype=values.dtype))
+    differ = mixed / 2 + abs(found[..., None] - found[..., None, :]) > 1e-6 * abs(inner).sum((-2, -1))[..., None, None]
+    return without_equal(found, (equal & differ).any(-1), name)
+
+
+def eigvals_along(eigen, direction, single=True):
+    """The derivatives of the eigenvalues of a Hermitian matrix; those that are equal have none if they stand alone."""
+    values, vectors = eigen
+    inner = vectors.conj().swapaxes(-1, -2) @ (direction @ vectors)
+    return rates(values, inner, "eigenvalues") if single else np.diagonal(inner, 0, -2, -1).real
+
+
+def svdvals_along(factors, direction, single=True):
+    """The derivatives of singular values; if they stand alone, 0 where values are 0, and none where they are equal."""
+    u, values, vh = factors
+    inner = u.conj().swapaxes(-1, -2) @ (direction @ vh.conj().swapaxes(-1, -2))
+    if not single:
+        return np.diagonal(inner, 0, -2, -1).real
+    none = values <= 4 * np.finfo(values.dtype).eps * values.sum(-1)[..., None]
+    return np.where(none, 0.0, rates(values, np.where(none[..., None], 0.0, inner), "singular values"))
+
+
+def differentiable(values, k, slopes, name):
+    """The numbers k that belong to values; nan where values are equal, and their numbers are not, but for rounding."""
+    eps = np.finfo(values.dtype).eps
+    apart = abs(values[..., None] - values[..., None, :])
+    level, size, steep = (np.maximum(abs(x)[..., None], abs(x)[..., None, :]) for x in (values, k, slopes))
+    near = 4 * eps * abs(values).sum(-1)[..., None, None] * values.shape[-1]
+    equal = apart <= near
+    # numbers of values that are nearly 0 may differ as much as these do
+    share = 1e-6 + 10 * apart / (level + (level == 0))
+    noise = 4 * eps * abs(k).sum(-1)[..., None, None] + 10 * steep * near
+    differ = abs(k[..., None] - k[..., None, :]) > np.where(share < 0.5, share, 0.5) * size + noise
+    return without_equal(k, (equal & differ).any(-1), name)
+
+
+def spectral(eigen, k, slopes=None, single=True):
+    """The matrix with these eigenvectors and the eigenvalues k, which equal eigenvalues share if they stand alone."""
+    values, vectors = eigen
+    k = differentiable(values, k, 0 * k if slopes is None else slopes, "eigenvalues") if single else k
+    return (vectors * k[..., None, :]) @ vectors.conj().swapaxes(-1, -2)
+
+
+def singular(factors, k, slopes=None, single=True):
+    """The matrix with these singular vectors and the singular values k; if they stand alone, 0 where values are 0."""
+    u, values, vh = factors
+    if single:
+        none = values <= 4 * np.finfo(values.dtype).eps * values.sum(-1)[..., None]
+        k = np.where(none, 0.0, differentiable(values, k, 0 * k if slopes is None else slopes, "singular values"))
+    return (u * k[..., None, :]) @ vh
+
+
+def divided(x, y, k, l, s, t):
+    """(k - l) / (x - y), or the mean of the slopes s and t where it is no worse; nan where k and l differ at x = y."""
+    apart, by = x[..., None] - y[..., None, :], k[..., None] - l[..., None, :]
+    slope = (s[..., None] + t[..., None, :]) / 2
+    size, rest = abs(k)[..., None] + abs(l)[..., None, :], abs(by - apart * slope)
+    eps = np.finfo(x.dtype).eps
+    close = rest <= 4 * eps * size
+    equal = abs(apart) <= 4 * eps * abs(x).sum(-1)[..., None, None] * x.shape[-1]
+    found = np.where(close, slope, by / np.where(apart == 0, 1.0, apart))
+    alike = rest <= 1e-6 * size + 4 * eps * abs(k).sum(-1)[..., None, None]
+    return np.where(equal, np.where(alike, slope, np.nan), found)
+
+
+def spectral_along(eigen, direction, k, slopes):
+    """The derivative of the matrix with the eigenvectors of another one and the eigenvalues k, by their slopes."""
+    values, vectors = eigen
+    n, adjoint = values.shape[-1], vectors.conj().swapaxes(-1, -2)
+    inner = adjoint @ direction @ vectors
+    inner = (inner + inner.conj().swapaxes(-1, -2)) / 2
+    rates = divided(values, values, k, k, slopes, slopes)
+    return vectors @ (np.where(np.eye(n, dtype=values.dtype) > 0, 0.0, rates) * inner) @ adjoint
+
+
+def singular_along(factors, direction, k, slopes):
+    """The derivative of the matrix with the singular vectors of another one and the singular values k."""
+    u, values, vh = factors
+    n, left, right = values.shape[-1], u.conj().swapaxes(-1, -2), vh.conj().swapaxes(-1, -2)
+    moved = direction @ right
+    inner = left @ moved
+    turned = inner.conj().swapaxes(-1, -2)
+    minus = divided(values, values, k, k, slopes, slopes)
+    plus = divided(values, -values, k, -k, slopes, slopes)
+    minus = np.where(np.eye(n, dtype=values.dtype) > 0, 0.0, minus)
+    found = u @ ((minus * (inner + turned) + plus * (inner - turned)) / 2)
+    if u.shape[-2] > n:
+        found = found + (moved - u @ inner) * np.diagonal(plus, 0, -2, -1)[..., None, :]
+    return found @ vh
