@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.both_orders import orders_of
+from combdiff.canon.complements import sides_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
 from combdiff.canon.reading import Reader, Unreadable
@@ -24,6 +25,7 @@ from combdiff.terms.terms import (
     App,
     Conj,
     Const,
+    Indicator,
     Lam,
     Let,
     Mul,
@@ -33,6 +35,7 @@ from combdiff.terms.terms import (
     add,
     children,
     conj,
+    holds,
     mul,
     neg,
     number,
@@ -243,7 +246,7 @@ def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) 
     if len(groups) < len(t.terms) and seen is not None:
         seen(t, [[u for _, u in group] for group in groups.values()])
     terms = {key: _merged(group) for key, group in groups.items()}
-    paired = _both_orders(terms, form)
+    paired = _both_sides(_both_orders(terms, form), form)
     return add(*paired.values()) if len(paired) < len(t.terms) else t
 
 
@@ -256,6 +259,20 @@ def _both_orders(terms: Mapping[Hashable, Term], form: Callable[[Term], NormalFo
             if other != key and other in left and _signed(form(left[other])) == (other, coefficient):
                 del left[other]
                 left[key] = order.both
+                break
+    return left
+
+
+def _both_sides(terms: dict[Hashable, Term], form: Callable[[Term], NormalForm]) -> dict[Hashable, Term]:
+    """Terms by their forms: two that are alike, one where a condition holds and one where it does not, are one."""
+    guarded = [key for key, term in terms.items() if holds(term, Indicator)]
+    left = dict(terms)
+    for key in guarded if len(guarded) > 1 else ():
+        for side in sides_of(left[key]) if key in left else ():
+            other, coefficient = _signed(form(side.other))
+            if other != key and other in left and _signed(form(left[other])) == (other, coefficient):
+                del left[other]
+                left[key] = side.both
                 break
     return left
 

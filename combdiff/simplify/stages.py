@@ -21,6 +21,8 @@ from combdiff.calculus.functions.intervals import with_intervals_again
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
 from combdiff.calculus.jumps.peaks import without_bending_peaks
+from combdiff.calculus.loops.joining import joined_loops
+from combdiff.calculus.loops.read_states import with_read_states
 from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries, normal_form
@@ -30,7 +32,7 @@ from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.letters import with_letters
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
-from combdiff.simplify.account import CANCELS, COLLECT, SOLVE, Family, Progress, Step
+from combdiff.simplify.account import CANCELS, COLLECT, JOIN, SOLVE, UNREAD, Family, Progress, Step
 from combdiff.simplify.check import Check
 from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
@@ -184,6 +186,7 @@ class Simplifier:
             f = self._stage("merge like terms", f, self._merged(unused))
         if last and self.collect and not self.expand:
             f = self._stage(COLLECT, f, lambda body: self._nested(body, kept, unused))
+        f = self._with_read_states(f)
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (self._ordered(body, order, names, last), {}))
 
@@ -331,7 +334,15 @@ class Simplifier:
         """`f` with the steps of its loops simplified, if it has any."""
         if not any(isinstance(e, Loop) for _, e in parts_of(f.body)[0]):
             return f
+        f = self._with_read_states(f)
         return self._stage("steps of loops", f, lambda body: (self._stepwise(body, unused), {}))
+
+    def _with_read_states(self, f: Lam) -> Lam:
+        """`f` without states that nothing reads, and with each state in one loop."""
+        body = with_read_states(f.body)
+        f = f if body is f.body else self._stage(UNREAD, f, lambda _: (body, {}))
+        joint = joined_loops(f.body)
+        return f if joint is f.body else self._stage(JOIN, f, lambda _: (joint, {}))
 
     def _stepwise(self, body: Term, unused: Collection[Var]) -> Term:
         """`body` with steps simplified, each a program of its own; loops of one recurrence keep one step."""
