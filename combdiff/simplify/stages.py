@@ -16,6 +16,7 @@ from dataclasses import field, replace
 from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
+from combdiff.calculus.demands import partial_values
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.functions.intervals import with_intervals_again
 from combdiff.calculus.functions.points import Points
@@ -49,6 +50,7 @@ from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.terms.laws.inclusion import written_where_needed
+from combdiff.terms.conditions.divided import Divisor
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
     Lam,
@@ -75,7 +77,8 @@ class Simplifier:
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
     least, because the program reads entries there, `read` those below which it has no value, because it reads entries
-    at constants; `intervals` are those of the program; `progress` is called when a stage begins.
+    at constants; `divided` is what it divides by in any case; `infinite` are definitions around a step that may be
+    infinite; `intervals` are those of the program; `progress` is called when a stage begins.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """
@@ -91,6 +94,8 @@ class Simplifier:
     rank: dict[Var, int] = field(default_factory=dict)
     least: Mapping[Domain, int] = field(default_factory=dict)
     read: Mapping[Domain, int] = field(default_factory=dict)
+    divided: Sequence[Divisor] = ()
+    infinite: Collection[Var] = ()
     intervals: Collection[Interval] = ()
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
@@ -316,6 +321,7 @@ class Simplifier:
         bindings, results = parts_of(body)
         values = [value for _, value in bindings] + results
         families: dict[str, Family] = {}
+        divided, infinite = self._divided(bindings), partial_values(bindings, self.infinite)
 
         def rewrite(entries: list[Term]) -> list[Term]:
             entries = [*map(written_where_needed, entries)]
@@ -323,7 +329,7 @@ class Simplifier:
             families.update(account)
             terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
             terms = [with_intervals_again(t, self.intervals) for t in terms]
-            return [stated_once(t, self.least) for t in terms]
+            return [stated_once(t, self.least, divided, infinite) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
         for n, entry in zip(open_, once_a_form([body_of(values[n]) for n in open_], rewrite), strict=True):
@@ -348,12 +354,13 @@ class Simplifier:
         """`body` with steps simplified, each a program of its own; loops of one recurrence keep one step."""
         bindings, results = parts_of(body)
         known: dict[tuple[str, ...], list[tuple[Term, Lam]]] = defaultdict(list)
+        infinite = partial_values(bindings, self.infinite)
 
         def simplified(loop: Loop) -> Loop:
             alike = known[tuple(s.name for s in loop.states)]
             step = next((new for old, new in alike if alpha_equal(old, loop.step)), None)
             if step is None:
-                inner = replace(self, gate=None, steps=[], progress=None, derived={})
+                inner = replace(self, gate=None, steps=[], progress=None, derived={}, infinite=infinite)
                 inner.budget, inner.end = self.budget, self.end
                 assert isinstance(loop.step, Lam), "a step is a map"
                 step = as_step(inner._simplified(loop.step, unused))
@@ -392,12 +399,19 @@ class Simplifier:
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
         ordered = order(with_plain_parts(body) if last else body)
-        together = with_entries_together(stated_once(ordered, self.least))
+        bindings = parts_of(ordered)[0]
+        infinite = partial_values(bindings, self.infinite)
+        together = with_entries_together(stated_once(ordered, self.least, self._divided(bindings), infinite))
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)
         result = rename_indices(result, names, sizes - given, self.budget.check)
         return self._lettered(result, {*given, *sizes}) if last else result
+
+    def _divided(self, bindings: Sequence[tuple[Var, Term]]) -> Sequence[Divisor]:
+        """What the program divides by, of the values that its definitions have become."""
+        values = {(v.name, v.kind): v for v, _ in bindings}
+        return [d.of_values(values) for d in self.divided]
 
     def _lettered(self, body: Term, given: Collection[str]) -> Term:
         """`body` with letters for the values that differentiation has numbered; `given` are names of indices."""

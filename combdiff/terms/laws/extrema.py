@@ -1,6 +1,7 @@
 """Laws of max and min of two numbers, and of signs beside them.
 
     max(a, b) + min(a, b)          is   a + b
+    max(a, b) - min(a, b)          is   |a - b|
     max(a, b) min(a, b)            is   a b
     (1 + sign(u)) max(0, u)        is   2 max(0, u)        for both are 0 where u is not positive
 

@@ -15,7 +15,6 @@ from math import prod
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.inner.contracting import distributed, read_twice
-from combdiff.arrays.lower.inner.loop_keys import LoopKeys
 from combdiff.arrays.lower.inner.solving import Solving
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.plan import Recurrence, Scan, Step

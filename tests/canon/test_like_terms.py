@@ -1,0 +1,33 @@
+"""Laws of terms of one sum that are alike in part: each with a sum that it does not change."""
+
+from __future__ import annotations
+
+import pytest
+
+import combdiff as cd
+
+SUMS = {
+    # fractions
+    "r^2 / (r + m)^2 + r * m / (r + m)^2": "r / (r + m)",
+    "r^2 / (r + m)^2 + 2 * r * m / (r + m)^2": "r * (r + 2 * m) / (r + m)^2",
+    "r^2 / (r + m + x)^2 + r * m / (r + m + x)^2": "r * (r + m) / (r + m + x)^2",
+    "r^2 / (r + m)^2 - r * m / (r + m)^2": "r * (r - m) / (r + m)^2",
+    # fractions in divisors
+    "1 / r / (1 + x / r)": "1 / (r + x)",
+    "1 / r / (1 + x / r^2)": "1 / r / (1 + x / r^2)",
+    "1 / r / (1 + x / m)": "1 / r / (1 + x / m)",
+    # sums multiplied out
+    "(1 + sin(x)) / 2 - (1 - sin(x)) / 2": "sin(x)",
+    "m * (r + x) - r * m": "m * x",
+    "(r - x) * (r + x) + m": "(r - x) * (r + x) + m",
+    # signs
+    "m * sign(r - x) + x * sign(x - r)": "sign(r - x) * (m - x)",
+    "(1 + sign(x)) * (1 + sign(1 - x))": "2 * (sign(x) + sign(1 - x))",
+    "(1 + sign(x)) * (1 + sign(m - x))": "(1 + sign(x)) * (1 + sign(m - x))",
+    "(1 + sign(x)) * (1 + sign(-1 - x))": "(1 + sign(x)) * (1 + sign(-1 - x))",
+}
+
+
+@pytest.mark.parametrize("text", SUMS)
+def test_terms_of_a_sum_meet(text: str) -> None:
+    assert str(cd.simplified(f"(r::R, m::R, x::R) -> {text}")) == f"(r::R, m::R, x::R) -> {SUMS[text]}"

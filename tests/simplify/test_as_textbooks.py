@@ -1,0 +1,51 @@
+"""Gradients that a textbook writes in a line are printed so: no guard, factor or name more than there."""
+
+from __future__ import annotations
+
+import pytest
+
+import combdiff as cd
+
+FORMS = {
+    # what the objective divides by needs no guard; what it divides by under a condition, and counts, do
+    "(p::RV{n}) -> mean(i, where(p(i) > 0, log(p(i))))": "i -> where(0 < p(i), 1 / p(i)) / n",
+    "(c::R) -> (p::RV) -> sum(i, where(p(i) > 0, log(p(i)))) / c": "i -> where(0 < p(i), 1 / p(i)) / c",
+    "(c::R) -> (p::RV) -> sum(i, where(p(i) > 0, log(p(i)) / c))": "i -> where(0 < p(i), 1 / c / p(i))",
+    "(c::RV) -> (p::RV) -> sum(i, where(p(i) > 0, log(p(i))) / c(i))": "i -> where(0 < p(i), 1 / p(i)) / c(i)",
+    "(c::RV) -> (p::RV) -> begin s = sum(i, c(i)); sum(i, where(p(i) > 0, log(p(i)))) / s end": (
+        "begin s = sum(i, c(i)) i -> where(0 < p(i), 1 / p(i)) / s end"
+    ),
+    "(c::RV) -> (p::RV) -> begin s = i -> c(i)^2 + 1; sum(i, where(p(i) > 0, log(p(i))) / s(i)) end": (
+        "begin s = i -> c(i)^2 + 1 i -> where(0 < p(i), 1 / p(i)) / s(i) end"
+    ),
+    "(y::RV) -> (w::R) -> mean(i, 0 < y(i), w * y(i))": "sum(i, y(i) * where(0 < y(i), 1 / sum(i1, where(0 < y(i1), 1))))",
+    # a factor that is 0 where a condition does not hold needs no condition beside it, if the rest is finite
+    "(y::RV) -> sum(i, (y(i) * where(y(i) != 0, 1))^2)": "i -> 2 * y(i)",
+    "(y::RV) -> (x::RV) -> sum(i, where(0 < y(i), max(0, y(i)) * x(i)^2))": "i -> 2 * x(i) * max(0, y(i))",
+    "(y::RV) -> (x::RV) -> sum(i, where(0 < y(i), min(0, y(i)) * x(i)^2))": (
+        "i -> 2 * x(i) * min(0, y(i)) * where(0 < y(i), 1)"
+    ),
+    "(x::RV) -> sum((p, q), p < q, (x(p) - x(q))^2)": "p -> 2 * sum(q, x(p) - x(q))",
+    "(x::RV) -> sum(i, where(0 < x(i), x(i))^3)": "i -> 3 * where(0 < x(i), x(i)^2)",
+    "(x::RM) -> begin r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2)); f = (i, j) -> 1 / r(i, j); "
+    "sum((i, j), where(i != j, f(i, j)^3)) end": (
+        "begin r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2)) f = (i, j) -> 1 / r(i, j) "
+        "(i, c) -> -6 * sum(j, (x(i, c) - x(j, c)) * where(i != j, f(i, j)^2 / r(i, j)^3)) end"
+    ),
+    "(x::R, y::R) -> max(x, y) - min(x, y)": "(sign(x - y), -sign(x - y))",
+    "(x::R, y::R) -> (max(x, y) - min(y, x))^2 + 2 * max(x, y) - min(x, y)": (
+        "(2 * (x - y) + 1/2 * sign(x - y) + 1 / 2, 0)"
+    ),
+}
+
+
+@pytest.mark.parametrize("program", FORMS)
+def test_the_gradient_is_that_of_a_textbook(program: str) -> None:
+    text = str(cd.grad(program))
+    assert " ".join(text.split()).endswith("-> " + FORMS[program]), text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", FORMS)
+def test_it_is_right(program: str) -> None:
+    assert cd.grad(program).check()
