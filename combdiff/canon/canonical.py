@@ -12,12 +12,14 @@ from functools import lru_cache
 
 from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.both_orders import orders_of
-from combdiff.canon.complements import sides_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
+from combdiff.canon.like_terms.complements import sides_of
+from combdiff.canon.like_terms.fractions import cancelled
 from combdiff.canon.reading import Reader, Unreadable
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient, opposite, times
 from combdiff.records import dataclass
+from combdiff.terms.laws.extrema import with_signs_met
 from combdiff.terms.terms import (
     MINUS_ONE,
     ZERO,
@@ -35,6 +37,7 @@ from combdiff.terms.terms import (
     add,
     children,
     conj,
+    factors_of,
     holds,
     mul,
     neg,
@@ -231,6 +234,8 @@ def _merged_below(
             return add(*map(neg, terms))
         case Add():
             return _gathered(t, form, seen)
+        case Mul() if (met := with_signs_met(t)) is not None:
+            return mul(*met[0], met[1])
         case _:
             return t
 
@@ -246,6 +251,9 @@ def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) 
     if len(groups) < len(t.terms) and seen is not None:
         seen(t, [[u for _, u in group] for group in groups.values()])
     terms = {key: _merged(group) for key, group in groups.items()}
+    shorter = _opened(terms.values(), form) or cancelled(terms, lambda u: _signed(form(u)))
+    if shorter is not None:
+        return _gathered(shorter, form, None) if isinstance(shorter, Add) else shorter
     paired = _both_sides(_both_orders(terms, form), form)
     return add(*paired.values()) if len(paired) < len(t.terms) else t
 
@@ -261,6 +269,39 @@ def _both_orders(terms: Mapping[Hashable, Term], form: Callable[[Term], NormalFo
                 left[key] = order.both
                 break
     return left
+
+
+MOST_OPENED = 24
+"""Addends that sums with factors in front are multiplied out to, to see whether any of them cancel."""
+
+
+def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term | None:
+    """The terms, sums in them multiplied out, if fewer are left: (1 + t) / 2 - (1 - t) / 2 is t."""
+    parts = [_addends(u) for u in terms]
+    count = sum(map(len, parts))
+    if count == len(terms) or not 1 < count <= MOST_OPENED:
+        return None
+    groups: dict[Hashable, list[tuple[Coefficient, Term]]] = {}
+    for u in (v for part in parts for v in part):
+        found = form(u)
+        if found.sign:
+            key, coefficient = _signed(found)
+            groups.setdefault(key, []).append((coefficient, u))
+    left = [u for group in groups.values() if (u := _merged(group)) != ZERO]
+    numbers_only = all(
+        isinstance(split_coefficient(u)[1], Add) for u, own in zip(terms, parts, strict=True) if len(own) > 1
+    )
+    return add(*left) if len(left) < (count if numbers_only else len(terms)) else None
+
+
+def _addends(t: Term) -> Sequence[Term]:
+    """A product with one sum as a factor multiplied out."""
+    factors = factors_of(t)
+    sums = [f for f in factors if isinstance(f, Add)]
+    if len(sums) != 1:
+        return (t,)
+    beside = mul(*(f for f in factors if f is not sums[0]))
+    return [mul(beside, u) for u in sums[0].terms]
 
 
 def _both_sides(terms: dict[Hashable, Term], form: Callable[[Term], NormalForm]) -> dict[Hashable, Term]:

@@ -68,7 +68,7 @@ def derived(
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
         simplifier.intervals = list(dict.fromkeys([*simplifier.intervals, *intervals_in(program)]))
         simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
-        simplifier.divided = divisors(program)
+        simplifier.divided, simplifier.written = divisors(program), (program,)
         note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
         note = "\n".join(filter(None, [*remarks, note, PROJECTED if symmetric else ""]))
         simplifier.steps.append(Step("program", as_asked(program, mode), note=note))

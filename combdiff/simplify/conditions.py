@@ -92,8 +92,8 @@ def stated_once(
                 return _sum(u, terms)
             case Indicator(_, _, body):
                 return _settled(condition_of(u), body, spelled, least or {})
-            case Pow(Indicator() as guard, Const(n, imag) as power_of) if n > 0 and not imag:
-                return _under(condition_of(guard), power(guard.body, power_of))
+            case Pow(Indicator() as base, Const(n, imag) as exponent) if n > 0 and not imag:
+                return _under(condition_of(base), power(base.body, exponent))
             case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
                 return ZERO
             case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):

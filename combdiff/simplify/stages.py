@@ -10,7 +10,7 @@ After each stage its result is compared with its input, by the argument `gate` (
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, replace
 from time import perf_counter
@@ -32,6 +32,7 @@ from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.letters import with_letters
 from combdiff.language.printing.names import names_in
+from combdiff.language.printing.written_order import WrittenOrder
 from combdiff.records import dataclass
 from combdiff.simplify.account import CANCELS, COLLECT, JOIN, SOLVE, UNREAD, Family, Progress, Step
 from combdiff.simplify.check import Check
@@ -51,6 +52,7 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.conditions.divided import Divisor
+from combdiff.terms.laws.shares import with_whole_shares
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
     Lam,
@@ -77,8 +79,9 @@ class Simplifier:
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
     least, because the program reads entries there, `read` those below which it has no value, because it reads entries
-    at constants; `divided` is what it divides by in any case; `infinite` are definitions around a step that may be
-    infinite; `intervals` are those of the program; `progress` is called when a stage begins.
+    at constants; `written` is the program, in whose order terms are put; `divided` is what it divides by in any case;
+    `infinite` are definitions around a step that may be infinite; `intervals` are those of the program; `progress` is
+    called when a stage begins.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """
@@ -96,6 +99,7 @@ class Simplifier:
     read: Mapping[Domain, int] = field(default_factory=dict)
     divided: Sequence[Divisor] = ()
     infinite: Collection[Var] = ()
+    written: Sequence[Term] = ()
     intervals: Collection[Interval] = ()
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
@@ -328,7 +332,7 @@ class Simplifier:
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
             terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
-            terms = [with_intervals_again(t, self.intervals) for t in terms]
+            terms = [with_whole_shares(with_intervals_again(t, self.intervals), self.read) for t in terms]
             return [stated_once(t, self.least, divided, infinite) for t in terms]
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
@@ -406,6 +410,7 @@ class Simplifier:
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)
         result = rename_indices(result, names, sizes - given, self.budget.check)
+        result = WrittenOrder.of(*self.written)(result) if last else result
         return self._lettered(result, {*given, *sizes}) if last else result
 
     def _divided(self, bindings: Sequence[tuple[Var, Term]]) -> Sequence[Divisor]:

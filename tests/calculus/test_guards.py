@@ -354,7 +354,7 @@ KEPT = {
     ),
     "a guard in a function in a guard": (
         "(x::RV) -> sum(i, where(1 <= i, exp(where(1 <= i, log(x(i))))))",
-        "i -> where(1 <= i, 1 / x(i) * exp(log(x(i))))",
+        "i -> where(1 <= i, exp(log(x(i))) / x(i))",
     ),
     "a real comparison": (
         "(x::RV) -> sum(i, where(0 <= x(i), sqrt(x(i))))",

@@ -421,7 +421,7 @@ def _real(value: Fraction) -> str:
 
 
 SHORT = 60
-"""Characters of a factor that is written before its divisor; beneath a longer one it would stand on a line of its own."""
+"""Characters of a factor that is written before its divisor, which else would stand on a line of its own."""
 
 
 def _is_below(factor: Term) -> bool:

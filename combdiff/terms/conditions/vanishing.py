@@ -1,8 +1,8 @@
 """Factors that are 0 wherever a condition beside them does not hold, so that it need not be asked.
 
-    y where(y != 0, e)              is   y e
-    max(0, y) where(0 < y, e)       is   max(0, y) e
-    (x(i) - x(j)) where(i != j, e)  is   (x(i) - x(j)) e       for an e that is finite
+y where(y != 0, e)              is   y e
+max(0, y) where(0 < y, e)       is   max(0, y) e
+(x(i) - x(j)) where(i != j, e)  is   (x(i) - x(j)) e       for an e that is finite
 """
 
 from __future__ import annotations
