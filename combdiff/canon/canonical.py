@@ -16,6 +16,8 @@ from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
 from combdiff.canon.like_terms.complements import sides_of
 from combdiff.canon.like_terms.fractions import cancelled
+from combdiff.canon.like_terms.opening import factors_written, has_signs_alone, multiplied_out
+from combdiff.canon.like_terms.signs import with_one_sign
 from combdiff.canon.reading import Reader, Unreadable
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient, opposite, times
 from combdiff.records import dataclass
@@ -37,7 +39,6 @@ from combdiff.terms.terms import (
     add,
     children,
     conj,
-    factors_of,
     holds,
     mul,
     neg,
@@ -233,7 +234,8 @@ def _merged_below(
             # what stands around it may be a sum with like terms
             return add(*map(neg, terms))
         case Add():
-            return _gathered(t, form, seen)
+            oriented = with_one_sign(t, lambda u: _signed(form(u)))
+            return _gathered(oriented, form, seen) if isinstance(oriented, Add) else oriented
         case Mul() if (met := with_signs_met(t)) is not None:
             return mul(*met[0], met[1])
         case _:
@@ -276,8 +278,12 @@ MOST_OPENED = 24
 
 
 def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term | None:
-    """The terms, sums in them multiplied out, if fewer are left: (1 + t) / 2 - (1 - t) / 2 is t."""
-    parts = [_addends(u) for u in terms]
+    """The terms, sums in them multiplied out, if that is shorter: (1 + t) / 2 - (1 - t) / 2 is t.
+
+    If more than numbers stand in front of the sums, and these are not made of signs, there must not be more terms than
+    before: a product of small differences, (a - b) (a + b), is not to become a difference of large terms.
+    """
+    parts = [multiplied_out(u, MOST_OPENED) for u in terms]
     count = sum(map(len, parts))
     if count == len(terms) or not 1 < count <= MOST_OPENED:
         return None
@@ -288,20 +294,12 @@ def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term
             key, coefficient = _signed(found)
             groups.setdefault(key, []).append((coefficient, u))
     left = [u for group in groups.values() if (u := _merged(group)) != ZERO]
-    numbers_only = all(
-        isinstance(split_coefficient(u)[1], Add) for u, own in zip(terms, parts, strict=True) if len(own) > 1
-    )
-    return add(*left) if len(left) < (count if numbers_only else len(terms)) else None
-
-
-def _addends(t: Term) -> Sequence[Term]:
-    """A product with one sum as a factor multiplied out."""
-    factors = factors_of(t)
-    sums = [f for f in factors if isinstance(f, Add)]
-    if len(sums) != 1:
-        return (t,)
-    beside = mul(*(f for f in factors if f is not sums[0]))
-    return [mul(beside, u) for u in sums[0].terms]
+    opened = [u for u, own in zip(terms, parts, strict=True) if len(own) > 1]
+    if len(left) < count and all(isinstance(split_coefficient(u)[1], Add) for u in opened):
+        return add(*left)
+    most = count if all(map(has_signs_alone, opened)) else len(terms)
+    shorter = len(left) <= most and sum(map(factors_written, left)) < sum(map(factors_written, terms))
+    return add(*left) if shorter else None
 
 
 def _both_sides(terms: dict[Hashable, Term], form: Callable[[Term], NormalForm]) -> dict[Hashable, Term]:

@@ -52,6 +52,7 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.conditions.divided import Divisor
+from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.laws.shares import with_whole_shares
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
@@ -333,7 +334,8 @@ class Simplifier:
             families.update(account)
             terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
             terms = [with_whole_shares(with_intervals_again(t, self.intervals), self.read) for t in terms]
-            return [stated_once(t, self.least, divided, infinite) for t in terms]
+            terms = [stated_once(t, self.least, divided, infinite) for t in terms]
+            return [without_needless_conditions(t, infinite) for t in terms] if divided else terms
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
         for n, entry in zip(open_, once_a_form([body_of(values[n]) for n in open_], rewrite), strict=True):

@@ -51,6 +51,12 @@ FORMS = {
         "i -> where(1 <= i, (x(i) - x(i - 1)) / sqrt((x(i) - x(i - 1))^2 + e)) - "
         "where(i + 2 <= n, (x(i + 1) - x(i)) / sqrt((x(i + 1) - x(i))^2 + e))"
     ),
+    "(q::R, y::RV) -> (f::RV) -> mean(i, max(q * (y(i) - f(i)), (q - 1) * (y(i) - f(i))))": (
+        "i -> (1/2 - q - 1/2 * sign(y(i) - f(i))) / n"
+    ),
+    "(a::RV, b::RV) -> (x::RV) -> sum(i, (a(i) - b(i)) * (a(i) + b(i)) * x(i) + x(i))": (
+        "i -> (a(i) - b(i)) * (a(i) + b(i)) + 1"
+    ),
     # of two signs one is 1
     "(x::RV) -> sum(clip.(x, 0, 1))": "i -> 1/2 * (sign(x(i)) + sign(1 - x(i)))",
     "(w::RV) -> (x::RV) -> sum(i, w(i) * clip(2 * x(i), -1, 3))": (

@@ -56,8 +56,10 @@ def counting(mark: Term, k: Term) -> Term:
             return mul(mark, k)
 
 
-def without_needless_conditions(t: Term) -> Term:
+def without_needless_conditions(t: Term, infinite: Collection[Var] = ()) -> Term:
     """The same without conditions around finite numbers beside a factor that is 0 where they do not hold.
+
+    `infinite` are values that may be infinite, besides those of definitions in `t`.
 
     >>> from combdiff.terms.terms import add, call, fresh, indicator, power
     >>> from combdiff.terms.types import REAL
@@ -71,7 +73,7 @@ def without_needless_conditions(t: Term) -> Term:
     """
     if not any(_needless(u.factors) for u in subterms(t, Mul)):
         return t
-    finite = _Finite(_infinite_values(t))
+    finite = _Finite({*infinite, *_infinite_values(t)})
 
     def visit(u: Term) -> Term:
         while isinstance(u, Mul):
