@@ -16,6 +16,7 @@ from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
 from combdiff.canon.like_terms.complements import sides_of
 from combdiff.canon.like_terms.fractions import cancelled
+from combdiff.canon.like_terms.nested import without_nested_fractions
 from combdiff.canon.like_terms.opening import factors_written, has_signs_alone, multiplied_out
 from combdiff.canon.like_terms.signs import with_one_sign
 from combdiff.canon.reading import Reader, Unreadable
@@ -33,7 +34,9 @@ from combdiff.terms.terms import (
     Lam,
     Let,
     Mul,
+    Pow,
     Reduce,
+    Sum,
     Term,
     Var,
     add,
@@ -238,6 +241,8 @@ def _merged_below(
             return _gathered(oriented, form, seen) if isinstance(oriented, Add) else oriented
         case Mul() if (met := with_signs_met(t)) is not None:
             return mul(*met[0], met[1])
+        case Mul() | Sum():
+            return without_nested_fractions(t) if holds(t, Pow) else t
         case _:
             return t
 

@@ -55,7 +55,7 @@ from combdiff.terms.terms import (
     subterms,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index, Map
+from combdiff.terms.types import Domain, Index, Map, Number
 
 
 def stated_once(
@@ -80,7 +80,7 @@ def stated_once(
     """
     conditions = [condition_of(u) for u in subterms(t, Indicator)]
     if not conditions:
-        return t
+        return Traverser(partial(_divided_first, divided), Delta)(t) if divided else t
     spelled = _spelled(conditions)
     finite = Finite(partial_values)
 
@@ -104,12 +104,12 @@ def stated_once(
                 return u
 
     settled = Traverser(visit, Indicator, Delta)(t)
-    return Traverser(partial(_divided_first, divided), Indicator)(settled) if divided else settled
+    return Traverser(partial(_divided_first, divided), Indicator, Delta)(settled) if divided else settled
 
 
 def _divided_first(divided: Sequence[Divisor], t: Term) -> Term:
     """A value under a condition, with powers of some divisors in front."""
-    if not isinstance(t, Indicator):
+    if not isinstance(t, Indicator | Delta) or not isinstance(t.left.type, Number | Index):
         return t
     factors = factors_of(t.body)
     first = [f for f in factors if isinstance(f, Pow) and any(d.is_of(f.base) for d in divided)]

@@ -27,6 +27,7 @@ from combdiff.calculus.loops.read_states import with_read_states
 from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries, normal_form
+from combdiff.canon.like_terms.cases import with_cases_in_one_sum
 from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
@@ -404,7 +405,7 @@ class Simplifier:
         if self.budget.over():
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
-        ordered = order(with_plain_parts(body) if last else body)
+        ordered = order(with_cases_in_one_sum(with_plain_parts(body)) if last else body)
         bindings = parts_of(ordered)[0]
         infinite = partial_values(bindings, self.infinite)
         together = with_entries_together(stated_once(ordered, self.least, self._divided(bindings), infinite))

@@ -57,6 +57,24 @@ FORMS = {
     "(a::RV, b::RV) -> (x::RV) -> sum(i, (a(i) - b(i)) * (a(i) + b(i)) * x(i) + x(i))": (
         "i -> (a(i) - b(i)) * (a(i) + b(i)) + 1"
     ),
+    # fractions in a divisor go, if what they are divided by stands beside it
+    "(x::RV{n}, v::R, s::R) -> (m::R) -> sum(i, (v + 1) / 2 * log(1 + (x(i) - m)^2 / (v * s^2)))": (
+        "-(v + 1) * sum(i, (x(i) - m) / (v * s^2 + (x(i) - m)^2))"
+    ),
+    "(a::R, b::R) -> (x::R) -> log(1 + x / a + x^2 / b)": "(1 / a + 2 * x / b) / (1 + x / a + x^2 / b)",
+    # cases of one sum
+    "(d::R, y::RV) -> (m::R) -> sum(i, where(abs(y(i) - m) <= d, (y(i) - m)^2 / 2, d * (abs(y(i) - m) - d / 2)))": (
+        "-sum(i, where(abs(y(i) - m) <= d, y(i) - m, d * sign(y(i) - m)))"
+    ),
+    "(c::RV, d::RV) -> (m::R) -> m * (sum(i, where(c(i) < 1, c(i))) + sum(i, where(1 <= d(i), d(i))))": (
+        "sum(i, c(i) * where(c(i) < 1, 1)) + sum(i, d(i) * where(1 <= d(i), 1))"
+    ),
+    # a condition of some indices tells that there are such, and a factor what holds beside it, also among others
+    "(y::(N{n}) -> N{k}) -> (S::RM{n, k}) -> sum((i, c), c != y(i), max(0, 1 + S(i, c) - S(i, y(i))))": (
+        "(i, c) -> where(c != y(i), 1/2 + 1/2 * sign(1 + S(i, c) - S(i, y(i))), "
+        "-1/2 * sum(c1, (1 + sign(1 + S(i, c1) - S(i, y(i)))) * where(c1 != y(i), 1)))"
+    ),
+    "(y::(N{n}) -> N{k}) -> (S::RM{n, k}) -> -mean(i, S(i, y(i)))": "(i, c) -> -delta(y(i), c, 1) / n",
     # of two signs one is 1
     "(x::RV) -> sum(clip.(x, 0, 1))": "i -> 1/2 * (sign(x(i)) + sign(1 - x(i)))",
     "(w::RV) -> (x::RV) -> sum(i, w(i) * clip(2 * x(i), -1, 3))": (
@@ -89,3 +107,13 @@ def test_the_gradient_is_that_of_a_textbook(program: str) -> None:
 @pytest.mark.parametrize("program", FORMS)
 def test_it_is_right(program: str) -> None:
     assert cd.grad(program).check()
+
+
+def test_a_condition_of_indices_tells_that_there_are_such() -> None:
+    text = str(
+        cd.grad(
+            "(P::RM{n, n}) -> (y::RM{n, d}) -> begin w = (i, j) -> 1 / (1 + sum(c, (y(i, c) - y(j, c))^2))\n"
+            "Z = sum((i, j), i != j, w(i, j)); -sum((i, j), i != j, P(i, j) * log(w(i, j) / Z)) end"
+        )
+    )
+    assert "1 <= sum" not in text and "where(i != j, P(i1, j1) * where(i1 != j1, 1 / Z))" in text

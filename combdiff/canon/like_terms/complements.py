@@ -41,12 +41,12 @@ def sides_of(t: Term) -> Iterator[OneSide]:
         both = beside
         for m in marks:
             both = both if m is mark else (delta if isinstance(m, Delta) else indicator)(m.left, m.right, both)
-        other = _opposite(mark, both)
+        other = opposite_of(mark, both)
         if other is not None:
             yield OneSide(*(mul(whole.coefficient, total(whole.indices, u)) for u in (other, both)))
 
 
-def _opposite(mark: Indicator, body: Term) -> Term | None:
+def opposite_of(mark: Indicator, body: Term) -> Term | None:
     """`body` where the condition of a mark does not hold; None if that is no plainer."""
     condition = condition_of(mark)
     if denied := excluded(condition):
