@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import permutations
+from typing import TypeGuard
 
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.branches import at_least_zero
@@ -112,8 +113,12 @@ def _divided_first(divided: Sequence[Divisor], t: Term) -> Term:
     if not isinstance(t, Indicator | Delta) or not isinstance(t.left.type, Number | Index):
         return t
     factors = factors_of(t.body)
-    first = [f for f in factors if isinstance(f, Pow) and any(d.is_of(f.base) for d in divided)]
+    first = [f for f in factors if _is_divisor(f) and any(d.is_of(f.base) for d in divided)]
     return mul(*first, under((condition_of(t),), mul(*(f for f in factors if f not in first)))) if first else t
+
+
+def _is_divisor(t: Term) -> TypeGuard[Pow]:
+    return isinstance(t, Pow) and isinstance(t.exponent, Const) and t.exponent.real < 0
 
 
 def _settled(c: Condition, body: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int]) -> Term:

@@ -67,14 +67,14 @@ FORMS = {
         "-sum(i, where(abs(y(i) - m) <= d, y(i) - m, d * sign(y(i) - m)))"
     ),
     "(c::RV, d::RV) -> (m::R) -> m * (sum(i, where(c(i) < 1, c(i))) + sum(i, where(1 <= d(i), d(i))))": (
-        "sum(i, c(i) * where(c(i) < 1, 1)) + sum(i, d(i) * where(1 <= d(i), 1))"
+        "sum(i, where(c(i) < 1, c(i))) + sum(i, where(1 <= d(i), d(i)))"
     ),
     # a condition of some indices tells that there are such, and a factor what holds beside it, also among others
     "(y::(N{n}) -> N{k}) -> (S::RM{n, k}) -> sum((i, c), c != y(i), max(0, 1 + S(i, c) - S(i, y(i))))": (
         "(i, c) -> where(c != y(i), 1/2 + 1/2 * sign(1 + S(i, c) - S(i, y(i))), "
         "-1/2 * sum(c1, (1 + sign(1 + S(i, c1) - S(i, y(i)))) * where(c1 != y(i), 1)))"
     ),
-    "(y::(N{n}) -> N{k}) -> (S::RM{n, k}) -> -mean(i, S(i, y(i)))": "(i, c) -> -delta(y(i), c, 1) / n",
+    "(y::(N{n}) -> N{k}) -> (S::RM{n, k}) -> -mean(i, S(i, y(i)))": "(i, d::N{k}) -> -delta(y(i), d, 1) / n",
     # of two signs one is 1
     "(x::RV) -> sum(clip.(x, 0, 1))": "i -> 1/2 * (sign(x(i)) + sign(1 - x(i)))",
     "(w::RV) -> (x::RV) -> sum(i, w(i) * clip(2 * x(i), -1, 3))": (
