@@ -27,6 +27,9 @@ FORMS = {
     "(y::RV) -> (x::RV) -> sum(i, where(0 < y(i), min(0, y(i)) * x(i)^2))": (
         "i -> 2 * x(i) * min(0, y(i)) * where(0 < y(i), 1)"
     ),
+    "(y::RV, z::RV) -> (x::RV) -> sum(i, where(0 < z(i), max(0, y(i)) * x(i)^2))": (
+        "i -> 2 * x(i) * max(0, y(i)) * where(0 < z(i), 1)"
+    ),
     "(x::RV) -> sum((p, q), p < q, (x(p) - x(q))^2)": "p -> 2 * sum(q, x(p) - x(q))",
     "(x::RV) -> sum(i, where(0 < x(i), x(i))^3)": "i -> 3 * where(0 < x(i), x(i)^2)",
     "(x::RM) -> begin r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2)); f = (i, j) -> 1 / r(i, j); "
