@@ -9,9 +9,9 @@ import combdiff as cd
 SUMS = {
     # fractions
     "r^2 / (r + m)^2 + r * m / (r + m)^2": "r / (r + m)",
-    "r^2 / (r + m)^2 + 2 * r * m / (r + m)^2": "r * (r + 2 * m) / (r + m)^2",
-    "r^2 / (r + m + x)^2 + r * m / (r + m + x)^2": "r * (r + m) / (r + m + x)^2",
-    "r^2 / (r + m)^2 - r * m / (r + m)^2": "r * (r - m) / (r + m)^2",
+    "r^2 / (r + m)^2 + 2 * r * m / (r + m)^2": "(r^2 + 2 * r * m) / (r + m)^2",
+    "r^2 / (r + m + x)^2 + r * m / (r + m + x)^2": "(r^2 + r * m) / (r + m + x)^2",
+    "r^2 / (r + m)^2 - r * m / (r + m)^2": "(r^2 - r * m) / (r + m)^2",
     # fractions in divisors
     "1 / r / (1 + x / r)": "1 / (r + x)",
     "1 / r / (1 + x / r^2)": "1 / r / (1 + x / r^2)",
@@ -24,7 +24,7 @@ SUMS = {
     "m * sign(r - x) + x * sign(x - r)": "sign(r - x) * (m - x)",
     "(1 + sign(x)) * (1 + sign(1 - x))": "2 * (sign(x) + sign(1 - x))",
     "(1 + sign(x)) * (1 + sign(m - x))": "(1 + sign(x)) * (1 + sign(m - x))",
-    "(1 + sign(x)) * (1 + sign(-1 - x))": "(1 + sign(x)) * (1 + sign(-1 - x))",
+    "(1 + sign(x)) * (1 + sign(-1 - x))": "(1 + sign(x)) * (1 - sign(1 + x))",
 }
 
 
