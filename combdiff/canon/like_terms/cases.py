@@ -11,7 +11,21 @@ from itertools import permutations
 from combdiff.canon.like_terms.complements import opposite_of
 from combdiff.terms.conditions.guards import Condition, condition_of, under
 from combdiff.terms.network import conditions_apart, network
-from combdiff.terms.terms import ONE, Add, Delta, Indicator, Term, Traverser, Var, add, mul, substitute, total
+from combdiff.terms.terms import (
+    ONE,
+    Add,
+    Delta,
+    Indicator,
+    Sum,
+    Term,
+    Traverser,
+    Var,
+    add,
+    holds,
+    mul,
+    substitute,
+    total,
+)
 from combdiff.terms.types import Index
 
 MOST_INDICES = 3
@@ -31,13 +45,17 @@ def with_cases_in_one_sum(t: Term) -> Term:
     >>> isinstance(with_cases_in_one_sum(add(low, high)), Sum)
     True
     """
+    if not holds(t, Indicator):
+        return t
     return Traverser(lambda u: _joined(u) if isinstance(u, Add) and not isinstance(u.type, Index) else u, Add)(t)
 
 
 def _joined(t: Add) -> Term:
     terms = list(t.terms)
-    for n, u in enumerate(terms):
-        for m in range(n + 1, len(terms)):
+    guarded = [n for n, u in enumerate(terms) if holds(u, Sum) and holds(u, Indicator)]
+    for n in guarded:
+        u = terms[n]
+        for m in guarded[guarded.index(n) + 1 :]:
             found = next(_together(u, terms[m]), None)
             if found is not None:
                 left = add(found, *terms[:n], *terms[n + 1 : m], *terms[m + 1 :])
