@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 import combdiff as cd
+from combdiff.terms.conditions.guards import Condition
+from combdiff.terms.conditions.ordering import implies
+from combdiff.terms.terms import ONE, add, fresh, total
+from combdiff.terms.types import Domain, Index
 
 SUMS = {
     # fractions
@@ -31,3 +35,28 @@ SUMS = {
 @pytest.mark.parametrize("text", SUMS)
 def test_terms_of_a_sum_meet(text: str) -> None:
     assert str(cd.simplified(f"(r::R, m::R, x::R) -> {text}")) == f"(r::R, m::R, x::R) -> {SUMS[text]}"
+
+
+OF_ENTRIES = {
+    "(c::RV, d::RV) -> sum(i, where(c(i) < 1, d(i))) + sum(i, where(1 <= c(i), c(i)))": (
+        "(c::RV, d::RV) -> sum(i, where(c(i) < 1, d(i), c(i)))"
+    ),
+    "(c::RV, d::RV) -> sum(i, where(c(i) < 1, d(i))) + sum(i, where(1 <= d(i), c(i)))": (
+        "(c::RV, d::RV) -> sum(i, where(c(i) < 1, d(i))) + sum(i, where(1 <= d(i), c(i)))"
+    ),
+    "(x::RV) -> i -> x(i) * sum(softmax(x))": "(x::RV) -> i -> x(i)",
+    "(x::RV, y::RV) -> i -> y(i) * sum(softmax(x))": "(x::RV, y::RV) -> i -> y(i) * sum(i1, softmax(x)(i1))",
+}
+
+
+@pytest.mark.parametrize("program", OF_ENTRIES)
+def test_sums_of_entries_meet(program: str) -> None:
+    assert str(cd.simplified(program)) == OF_ENTRIES[program]
+
+
+def test_a_condition_tells_that_there_are_indices_of_which_it_holds() -> None:
+    n = Index(Domain("n"))
+    i, j, k, m = (fresh(name, n) for name in "ijkm")
+    some = Condition(ONE, total((k, m), Condition(k, m).over(ONE)))
+    assert implies(Condition(j, i), some)
+    assert not implies(Condition(add(i, j), ONE), some)
