@@ -86,26 +86,31 @@ def stated_once(
     finite = Finite(partial_values)
 
     def visit(u: Term) -> Term:
-        match u:
-            case Mul(factors) if not isinstance(u.type, Index):
-                return _product(u, factors, finite)
-            case Add(terms) if not isinstance(u.type, Index):
-                return _sum(u, terms)
-            case Indicator(_, _, body):
-                return _settled(condition_of(u), body, spelled, least or {})
-            case Pow(Indicator() as base, Const(n, imag) as exponent) if n > 0 and not imag:
-                return _under(condition_of(base), power(base.body, exponent))
-            case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
-                return ZERO
-            case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
-                # what exists under a condition only is not compared where that does not hold
-                guard, core = unguarded(u)
-                return under(guard, core)
-            case _:
-                return u
+        return _stated(u, spelled, least or {}, finite)
 
     settled = Traverser(visit, Indicator, Delta)(t)
     return Traverser(partial(_divided_first, divided), Indicator, Delta)(settled) if divided else settled
+
+
+def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int], finite: Finite) -> Term:
+    """A node whose parts are as they should be."""
+    match u:
+        case Mul(factors) if not isinstance(u.type, Index):
+            return _product(u, factors, finite)
+        case Add(terms) if not isinstance(u.type, Index):
+            return _sum(u, terms)
+        case Indicator(_, _, body):
+            return _settled(condition_of(u), body, spelled, least)
+        case Pow(Indicator() as base, Const(n, imag) as exponent) if n > 0 and not imag:
+            return _under(condition_of(base), power(base.body, exponent))
+        case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
+            return ZERO
+        case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
+            # what exists under a condition only is not compared where that does not hold
+            guard, core = unguarded(u)
+            return under(guard, core)
+        case _:
+            return u
 
 
 def _divided_first(divided: Sequence[Divisor], t: Term) -> Term:

@@ -105,6 +105,7 @@ def test_loops_in_steps_lose_states_too() -> None:
 
 def test_loops_of_one_state_under_other_names_are_one() -> None:
     assert loops(str(cd.simplified(TWICE))) == 1
+    assert "(a, b, c, e) =\n" in str(cd.simplified(TWICE))  # d is a
     assert cd.simplified(TWICE).source().count("range(") == 1
 
 
