@@ -51,9 +51,9 @@ from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
-from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.conditions.divided import Divisor
 from combdiff.terms.conditions.kinks import without_needless_conditions
+from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.laws.shares import with_whole_shares
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (

@@ -13,9 +13,9 @@ from dataclasses import field
 from functools import partial
 
 from combdiff.calculus.loops.halting import halting
+from combdiff.calculus.loops.loop_keys import LoopKeys
 from combdiff.calculus.loops.read_states import Binding, recurrences
 from combdiff.calculus.loops.recurrences import LoopBody
-from combdiff.calculus.loops.loop_keys import LoopKeys
 from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Let, Loop, Term, Tuple, Var, items_of, let, substitute
 
