@@ -14,9 +14,15 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.both_orders import orders_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
+from combdiff.canon.like_terms.complements import sides_of
+from combdiff.canon.like_terms.fractions import cancelled
+from combdiff.canon.like_terms.nested import without_nested_fractions
+from combdiff.canon.like_terms.opening import factors_written, has_signs_alone, multiplied_out
+from combdiff.canon.like_terms.signs import with_one_sign
 from combdiff.canon.reading import Reader, Unreadable
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient, opposite, times
 from combdiff.records import dataclass
+from combdiff.terms.laws.extrema import with_signs_met
 from combdiff.terms.terms import (
     MINUS_ONE,
     ZERO,
@@ -24,15 +30,19 @@ from combdiff.terms.terms import (
     App,
     Conj,
     Const,
+    Indicator,
     Lam,
     Let,
     Mul,
+    Pow,
     Reduce,
+    Sum,
     Term,
     Var,
     add,
     children,
     conj,
+    holds,
     mul,
     neg,
     number,
@@ -227,7 +237,12 @@ def _merged_below(
             # what stands around it may be a sum with like terms
             return add(*map(neg, terms))
         case Add():
-            return _gathered(t, form, seen)
+            oriented = with_one_sign(t, lambda u: _signed(form(u)))
+            return _gathered(oriented, form, seen) if isinstance(oriented, Add) else oriented
+        case Mul() if (met := with_signs_met(t)) is not None:
+            return mul(*met[0], met[1])
+        case Mul() | Sum():
+            return without_nested_fractions(t) if holds(t, Pow) else t
         case _:
             return t
 
@@ -243,7 +258,10 @@ def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) 
     if len(groups) < len(t.terms) and seen is not None:
         seen(t, [[u for _, u in group] for group in groups.values()])
     terms = {key: _merged(group) for key, group in groups.items()}
-    paired = _both_orders(terms, form)
+    shorter = _opened(terms.values(), form) or cancelled(terms, lambda u: _signed(form(u)))
+    if shorter is not None:
+        return _gathered(shorter, form, None) if isinstance(shorter, Add) else shorter
+    paired = _both_sides(_both_orders(terms, form), form)
     return add(*paired.values()) if len(paired) < len(t.terms) else t
 
 
@@ -256,6 +274,49 @@ def _both_orders(terms: Mapping[Hashable, Term], form: Callable[[Term], NormalFo
             if other != key and other in left and _signed(form(left[other])) == (other, coefficient):
                 del left[other]
                 left[key] = order.both
+                break
+    return left
+
+
+MOST_OPENED = 24
+"""Addends that sums with factors in front are multiplied out to, to see whether any of them cancel."""
+
+
+def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term | None:
+    """The terms, sums in them multiplied out, if that is shorter: (1 + t) / 2 - (1 - t) / 2 is t.
+
+    If more than numbers stand in front of the sums, and these are not made of signs, there must not be more terms than
+    before: a product of small differences, (a - b) (a + b), is not to become a difference of large terms.
+    """
+    parts = [multiplied_out(u, MOST_OPENED) for u in terms]
+    count = sum(map(len, parts))
+    if count == len(terms) or not 1 < count <= MOST_OPENED:
+        return None
+    groups: dict[Hashable, list[tuple[Coefficient, Term]]] = {}
+    for u in (v for part in parts for v in part):
+        found = form(u)
+        if found.sign:
+            key, coefficient = _signed(found)
+            groups.setdefault(key, []).append((coefficient, u))
+    left = [u for group in groups.values() if (u := _merged(group)) != ZERO]
+    opened = [u for u, own in zip(terms, parts, strict=True) if len(own) > 1]
+    if len(left) < count and all(isinstance(split_coefficient(u)[1], Add) for u in opened):
+        return add(*left)
+    most = count if all(map(has_signs_alone, opened)) else len(terms)
+    shorter = len(left) <= most and sum(map(factors_written, left)) < sum(map(factors_written, terms))
+    return add(*left) if shorter else None
+
+
+def _both_sides(terms: dict[Hashable, Term], form: Callable[[Term], NormalForm]) -> dict[Hashable, Term]:
+    """Terms by their forms: two that are alike, one where a condition holds and one where it does not, are one."""
+    guarded = [key for key, term in terms.items() if holds(term, Indicator)]
+    left = dict(terms)
+    for key in guarded if len(guarded) > 1 else ():
+        for side in sides_of(left[key]) if key in left else ():
+            other, coefficient = _signed(form(side.other))
+            if other != key and other in left and _signed(form(left[other])) == (other, coefficient):
+                del left[other]
+                left[key] = side.both
                 break
     return left
 

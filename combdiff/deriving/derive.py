@@ -18,6 +18,7 @@ from combdiff.language.places import located_errors
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
 from combdiff.simplify.stages import Simplifier
+from combdiff.terms.conditions.divided import divisors
 from combdiff.terms.conditions.guards import divides_by_zero
 from combdiff.terms.conditions.needed import least_sizes, sizes_read
 from combdiff.terms.laws.seen_through import with_stable_forms
@@ -67,6 +68,7 @@ def derived(
         simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
         simplifier.intervals = list(dict.fromkeys([*simplifier.intervals, *intervals_in(program)]))
         simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
+        simplifier.divided, simplifier.written = divisors(program), (program,)
         note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
         note = "\n".join(filter(None, [*remarks, note, PROJECTED if symmetric else ""]))
         simplifier.steps.append(Step("program", as_asked(program, mode), note=note))

@@ -21,6 +21,12 @@ Where a sum of squares is 1e-14 of its terms (a relative residual of 1e-7), roun
 COLLECT = "collect and name"
 """The stage before which a derivative is a sum of products."""
 
+UNREAD = "unread states"
+"""The stage that leaves states out of loops that nothing reads."""
+
+JOIN = "join loops"
+"""The stage that makes one loop of those with a common state."""
+
 SOLVE = "solve"
 """The stage that solves affine equations."""
 

@@ -4,6 +4,7 @@ indicator(i, j, a) * indicator(i, j, b)    becomes   indicator(i, j, a * b)
 indicator(i, j, exp(indicator(i, j, a)))   becomes   indicator(i, j, exp(a))
 indicator(i, j, indicator(i + 1, j, a))    becomes   indicator(i + 1, j, a)
 indicator(i, j, 1 / a) - indicator(i, j, 1 / b)   becomes   indicator(i, j, 1 / a - 1 / b)
+y * where(y != 0, 1)                       becomes   y, as it is 0 where the condition does not hold
 indicator(i, j, 3 / a)                     becomes   3 * indicator(i, j, 1 / a)
 where(y != 0, 1 / (1 + where(y == 0, a)))  becomes   where(y != 0, 1)
 where(y != 0, a) / y                       becomes   a / y, as neither is finite where y is 0
@@ -11,15 +12,28 @@ where(y != 0, a) / y                       becomes   a / y, as neither is finite
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
+from typing import TypeGuard
 
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.comparing import are_equal_around, comparison_of
-from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite, reads_beyond, under, unguarded
+from combdiff.terms.conditions.divided import Divisor
+from combdiff.terms.conditions.guards import (
+    Condition,
+    Finite,
+    Guard,
+    condition_of,
+    is_finite,
+    reads_beyond,
+    under,
+    unguarded,
+)
 from combdiff.terms.conditions.ordering import Form, are_contrary, are_exhaustive, excluded, form_of, implies, left_of
+from combdiff.terms.conditions.vanishing import vanishes
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -37,14 +51,20 @@ from combdiff.terms.terms import (
     add,
     factors_of,
     mul,
+    power,
     split_coefficient,
     subterms,
     terms_of,
 )
-from combdiff.terms.types import Domain, Index, Map
+from combdiff.terms.types import Domain, Index, Map, Number
 
 
-def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
+def stated_once(
+    t: Term,
+    least: Mapping[Domain, int] | None = None,
+    divided: Sequence[Divisor] = (),
+    partial_values: Collection[Var] = (),
+) -> Term:
     """`t` with no condition under itself, and what stands under one condition together, a number in front.
 
     >>> from combdiff.terms.terms import ONE, fresh, indicator
@@ -54,33 +74,56 @@ def stated_once(t: Term, least: Mapping[Domain, int] | None = None) -> Term:
     True
 
     Conditions that hold wherever ranges have their `least` sizes are left out, and what stands under one that never
-    holds; those that say the same, i < n - 1 and i + 2 <= n, are spelled as the first of them.
+    holds; those that say the same, i < n - 1 and i + 2 <= n, are spelled as the first of them. Powers of what the
+    program has `divided` by in any case stand in front of conditions. Definitions in `partial_values` may be infinite.
 
     Terms of a sum are put together where one may be infinite, or reads beyond a range: others are collected by factors.
     """
     conditions = [condition_of(u) for u in subterms(t, Indicator)]
     if not conditions:
-        return t
+        return Traverser(partial(_divided_first, divided), Delta)(t) if divided else t
     spelled = _spelled(conditions)
+    finite = Finite(partial_values)
 
     def visit(u: Term) -> Term:
-        match u:
-            case Mul(factors) if not isinstance(u.type, Index):
-                return _product(u, factors)
-            case Add(terms) if not isinstance(u.type, Index):
-                return _sum(u, terms)
-            case Indicator(_, _, body):
-                return _settled(condition_of(u), body, spelled, least or {})
-            case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
-                return ZERO
-            case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
-                # what exists under a condition only is not compared where that does not hold
-                guard, core = unguarded(u)
-                return under(guard, core)
-            case _:
-                return u
+        return _stated(u, spelled, least or {}, finite)
 
-    return Traverser(visit, Indicator, Delta)(t)
+    settled = Traverser(visit, Indicator, Delta)(t)
+    return Traverser(partial(_divided_first, divided), Indicator, Delta)(settled) if divided else settled
+
+
+def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int], finite: Finite) -> Term:
+    """A node whose parts are as they should be."""
+    match u:
+        case Mul(factors) if not isinstance(u.type, Index):
+            return _product(u, factors, finite)
+        case Add(terms) if not isinstance(u.type, Index):
+            return _sum(u, terms)
+        case Indicator(_, _, body):
+            return _settled(condition_of(u), body, spelled, least)
+        case Pow(Indicator() as base, Const(n, imag) as exponent) if n > 0 and not imag:
+            return _under(condition_of(base), power(base.body, exponent))
+        case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
+            return ZERO
+        case Delta(left, right, _) if reads_beyond(left) or reads_beyond(right):
+            # what exists under a condition only is not compared where that does not hold
+            guard, core = unguarded(u)
+            return under(guard, core)
+        case _:
+            return u
+
+
+def _divided_first(divided: Sequence[Divisor], t: Term) -> Term:
+    """A value under a condition, with powers of some divisors in front."""
+    if not isinstance(t, Indicator | Delta) or not isinstance(t.left.type, Number | Index):
+        return t
+    factors = factors_of(t.body)
+    first = [f for f in factors if _is_divisor(f) and any(d.is_of(f.base) for d in divided)]
+    return mul(*first, under((condition_of(t),), mul(*(f for f in factors if f not in first)))) if first else t
+
+
+def _is_divisor(t: Term) -> TypeGuard[Pow]:
+    return isinstance(t, Pow) and isinstance(t.exponent, Const) and t.exponent.real < 0
 
 
 def _settled(c: Condition, body: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int]) -> Term:
@@ -116,25 +159,31 @@ def _is_clumsy(c: Condition) -> bool:
     return all(numbers) and (numbers[0] != 1 or c.left == ONE)
 
 
-def _product(t: Mul, factors: tuple[Term, ...]) -> Term:
+def _product(t: Mul, factors: tuple[Term, ...], finite: Finite) -> Term:
     """Two factors under one condition, as one; under it what cancels in what is guarded, or exists only there."""
     guards = [f for f in factors if isinstance(f, Indicator)]
     for guard in guards:
-        if _is_where_finite(condition_of(guard), factors):
-            return _again(mul(*(f for f in factors if f is not guard), guard.body))
+        if _is_where_finite(condition_of(guard), factors) or _is_of_no_use(guard, factors, finite):
+            return _again(mul(*(f for f in factors if f is not guard), guard.body), finite)
         for f in factors:
             exists_there = f is not guard and reads_beyond(f) and not reads_beyond(f, (guard,))
             if exists_there or _meets_its_inverse(f, factors_of(guard.body)):
                 rest = [g for g in factors if g is not guard and g is not f]
-                return _again(mul(*rest, _under(condition_of(guard), mul(f, guard.body))))
+                return _again(mul(*rest, _under(condition_of(guard), mul(f, guard.body))), finite)
     for one, other in permutations(guards, 2):
         left = left_of(condition_of(one), condition_of(other))
         if left == condition_of(one):
             continue
         rest = [f for f in factors if f is not one and f is not other]
         inner = mul(one.body, other.body) if left is None else mul(left.over(one.body), other.body)
-        return _again(mul(*rest, _under(condition_of(other), inner)))
+        return _again(mul(*rest, _under(condition_of(other), inner)), finite)
     return t
+
+
+def _is_of_no_use(guard: Indicator, factors: Sequence[Term], finite: Finite) -> bool:
+    """Whether a product of finite numbers is 0 anyway where the condition does not hold: y where(y != 0, 1)."""
+    found = any(vanishes(f, condition_of(guard)) for f in factors if f is not guard)
+    return found and finite(guard.body) and not reads_beyond(guard.body)
 
 
 def _is_where_finite(c: Condition, factors: Sequence[Term]) -> bool:
@@ -164,8 +213,8 @@ def _base_and_exponent(t: Term) -> tuple[Term, Fraction]:
             return t, Fraction(1)
 
 
-def _again(t: Term) -> Term:
-    return _product(t, t.factors) if isinstance(t, Mul) else t
+def _again(t: Term, finite: Finite) -> Term:
+    return _product(t, t.factors, finite) if isinstance(t, Mul) else t
 
 
 def _sum(t: Add, terms: tuple[Term, ...]) -> Term:

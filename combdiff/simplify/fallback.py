@@ -35,6 +35,8 @@ from combdiff.terms.types import Index, Number
 UNDONE = {
     "contract": "sums and δ may be left as differentiation made them",
     "steps of loops": "the steps of loops may be left as differentiation made them",
+    "unread states": "loops may have states that nothing reads",
+    "join loops": "several loops may go through the same states",
     "merge like terms": "like terms may be left unmerged",
     "diagonals": "tensors may be kept whole that are 0 but on diagonals",
     "expand": "products and shared values are left as they were",

@@ -10,27 +10,32 @@ After each stage its result is compared with its input, by the argument `gate` (
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, replace
 from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
+from combdiff.calculus.demands import partial_values
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.functions.intervals import with_intervals_again
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
 from combdiff.calculus.jumps.peaks import without_bending_peaks
+from combdiff.calculus.loops.joining import joined_loops
+from combdiff.calculus.loops.read_states import with_read_states
 from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries, normal_form
+from combdiff.canon.like_terms.cases import with_cases_in_one_sum
 from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.letters import with_letters
 from combdiff.language.printing.names import names_in
+from combdiff.language.printing.written_order import WrittenOrder
 from combdiff.records import dataclass
-from combdiff.simplify.account import CANCELS, COLLECT, SOLVE, Family, Progress, Step
+from combdiff.simplify.account import CANCELS, COLLECT, JOIN, SOLVE, UNREAD, Family, Progress, Step
 from combdiff.simplify.check import Check
 from combdiff.simplify.choose import index_names, place, rename_indices
 from combdiff.simplify.conditions import stated_once
@@ -47,7 +52,10 @@ from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
+from combdiff.terms.conditions.divided import Divisor
+from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.laws.inclusion import written_where_needed
+from combdiff.terms.laws.shares import with_whole_shares
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
     Lam,
@@ -74,7 +82,9 @@ class Simplifier:
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
     names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
     least, because the program reads entries there, `read` those below which it has no value, because it reads entries
-    at constants; `intervals` are those of the program; `progress` is called when a stage begins.
+    at constants; `written` is the program, in whose order terms are put; `divided` is what it divides by in any case;
+    `infinite` are definitions around a step that may be infinite; `intervals` are those of the program; `progress` is
+    called when a stage begins.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """
@@ -90,6 +100,9 @@ class Simplifier:
     rank: dict[Var, int] = field(default_factory=dict)
     least: Mapping[Domain, int] = field(default_factory=dict)
     read: Mapping[Domain, int] = field(default_factory=dict)
+    divided: Sequence[Divisor] = ()
+    infinite: Collection[Var] = ()
+    written: Sequence[Term] = ()
     intervals: Collection[Interval] = ()
     steps: list[Step] = field(default_factory=list)
     budget: Budget = field(init=False)
@@ -185,6 +198,7 @@ class Simplifier:
             f = self._stage("merge like terms", f, self._merged(unused))
         if last and self.collect and not self.expand:
             f = self._stage(COLLECT, f, lambda body: self._nested(body, kept, unused))
+        f = self._with_read_states(f)
         names = {**index_names(f), **self.names}
         return self._stage("order and names", f, lambda body: (self._ordered(body, order, names, last), {}))
 
@@ -314,15 +328,18 @@ class Simplifier:
         bindings, results = parts_of(body)
         values = [value for _, value in bindings] + results
         families: dict[str, Family] = {}
+        divided, infinite = self._divided(bindings), partial_values(bindings, self.infinite)
 
         def rewrite(entries: list[Term]) -> list[Term]:
             entries = [*map(written_where_needed, entries)]
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
             terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
-            terms = [with_intervals_again(t, self.intervals) for t in terms]
+            terms = [with_whole_shares(with_intervals_again(t, self.intervals), self.read) for t in terms]
+            terms = [stated_once(t, self.least, divided, infinite) for t in terms]
             # what is left of conditions on an index may be one value of it
-            return [solved_within_ranges(stated_once(t, self.least), self.read) for t in terms]
+            terms = [solved_within_ranges(t, self.read) for t in terms]
+            return [without_needless_conditions(t, infinite) for t in terms] if divided else terms
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]
         for n, entry in zip(open_, once_a_form([body_of(values[n]) for n in open_], rewrite), strict=True):
@@ -336,18 +353,27 @@ class Simplifier:
         """`f` with the steps of its loops simplified, if it has any."""
         if not any(isinstance(e, Loop) for _, e in parts_of(f.body)[0]):
             return f
+        f = self._with_read_states(f)
         return self._stage("steps of loops", f, lambda body: (self._stepwise(body, unused), {}))
+
+    def _with_read_states(self, f: Lam) -> Lam:
+        """`f` without states that nothing reads, and with each state in one loop."""
+        body = with_read_states(f.body)
+        f = f if body is f.body else self._stage(UNREAD, f, lambda _: (body, {}))
+        joint = joined_loops(f.body)
+        return f if joint is f.body else self._stage(JOIN, f, lambda _: (joint, {}))
 
     def _stepwise(self, body: Term, unused: Collection[Var]) -> Term:
         """`body` with steps simplified, each a program of its own; loops of one recurrence keep one step."""
         bindings, results = parts_of(body)
         known: dict[tuple[str, ...], list[tuple[Term, Lam]]] = defaultdict(list)
+        infinite = partial_values(bindings, self.infinite)
 
         def simplified(loop: Loop) -> Loop:
             alike = known[tuple(s.name for s in loop.states)]
             step = next((new for old, new in alike if alpha_equal(old, loop.step)), None)
             if step is None:
-                inner = replace(self, gate=None, steps=[], progress=None, derived={})
+                inner = replace(self, gate=None, steps=[], progress=None, derived={}, infinite=infinite)
                 inner.budget, inner.end = self.budget, self.end
                 assert isinstance(loop.step, Lam), "a step is a map"
                 step = as_step(inner._simplified(loop.step, unused))
@@ -385,13 +411,21 @@ class Simplifier:
         if self.budget.over():
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
-        ordered = order(with_plain_parts(body) if last else body)
-        together = with_entries_together(stated_once(ordered, self.least))
+        ordered = order(with_cases_in_one_sum(with_plain_parts(body)) if last else body)
+        bindings = parts_of(ordered)[0]
+        infinite = partial_values(bindings, self.infinite)
+        together = with_entries_together(stated_once(ordered, self.least, self._divided(bindings), infinite))
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)
         result = rename_indices(result, names, sizes - given, self.budget.check)
+        result = WrittenOrder.of(*self.written)(result) if last else result
         return self._lettered(result, {*given, *sizes}) if last else result
+
+    def _divided(self, bindings: Sequence[tuple[Var, Term]]) -> Sequence[Divisor]:
+        """What the program divides by, of the values that its definitions have become."""
+        values = {(v.name, v.kind): v for v, _ in bindings}
+        return [d.of_values(values) for d in self.divided]
 
     def _lettered(self, body: Term, given: Collection[str]) -> Term:
         """`body` with letters for the values that differentiation has numbered; `given` are names of indices."""

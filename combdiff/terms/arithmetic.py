@@ -118,13 +118,23 @@ def add(*terms: Term) -> Term:
 
 
 def _without_extrema(merged: Mapping[Term, tuple[Const, Term]]) -> list[Term] | None:
-    """The terms of a sum with c (a + b) for c max(a, b) + c min(a, b); None if there is no such pair."""
+    """The terms of a sum with c (a + b) for c max(a, b) + c min(a, b), and c |a - b| for c max(a, b) - c min(a, b).
+
+    None if there is no such pair.
+    """
     pair = opposites(u for u, (c, _) in merged.items() if c.real or c.imag)
-    if pair is None or merged[pair[0]][0] != merged[pair[1]][0]:
+    if pair is None:
         return None
-    (largest, _), c = pair, merged[pair[0]][0]
+    (largest, _), (c, d) = pair, (merged[u][0] for u in pair)
     assert isinstance(largest, Call), "a maximum"
-    return [*(t for u, (_, t) in merged.items() if u not in pair), *(mul(c, a) for a in largest.args)]
+    a, b = largest.args
+    if c == d:
+        found = [mul(c, a), mul(c, b)]
+    elif c == times(MINUS_ONE, d):
+        found = [mul(c, Call("abs", (add(a, mul(MINUS_ONE, b)),)))]
+    else:
+        return None
+    return [*(t for u, (_, t) in merged.items() if u not in pair), *found]
 
 
 def reads_from_the_end(terms: Sequence[Term]) -> bool:

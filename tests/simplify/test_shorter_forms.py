@@ -228,7 +228,7 @@ def test_an_overlap_and_its_image_under_index_arithmetic_are_one_term() -> None:
     ("text", "expected"),
     [
         ("(x::R, k::R) -> x + (k - 1) * x", "(x::R, k::R) -> x * k"),
-        ("(x::R, k::R, y::R) -> x * y + (k - 1) * x * y + y", "(x::R, k::R, y::R) -> y * (k * x + 1)"),
+        ("(x::R, k::R, y::R) -> x * y + (k - 1) * x * y + y", "(x::R, k::R, y::R) -> y * (x * k + 1)"),
         ("(x::R, k::R) -> x + (k - 2) * x", "(x::R, k::R) -> x * (k - 1)"),
         ("(x::R, k::R) -> k * x + (k - 1) * x^2", "(x::R, k::R) -> x * k + x^2 * (k - 1)"),
     ],

@@ -39,7 +39,7 @@ LAWS = {
     "exp(x)^2 / (1 + exp(x)^2)": "sigmoid(2 * x)",
     "y * exp(x) / (2 + y * exp(x))^2": "y / (2 + y * exp(x)) / (y + 2 * exp(-x))",
     "exp(x) / (exp(x) - 1)": "1 / (1 - exp(-x))",
-    "exp(2 * x) / (exp(x) + exp(2 * x) + exp(y))": "exp(x - softplus(x) - softplus(y - softplus(x) - x))",
+    "exp(2 * x) / (exp(x) + exp(2 * x) + exp(y))": "exp(x - softplus(x) - softplus(y - x - softplus(x)))",
     "cosh(x) / sinh(x)": "1 / tanh(x)",
     # nothing here can overflow, or the sign is not known
     "log(2 + exp(-x^2))": "log(2 + exp(-x^2))",

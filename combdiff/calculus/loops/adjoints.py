@@ -16,9 +16,11 @@ from combdiff.calculus.floating import Binding, over
 from combdiff.calculus.loops.recurrences import LoopBody, entry_at, entry_of
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of
+from combdiff.canon.canonical import merge_like_terms
 from combdiff.records import dataclass
 from combdiff.terms.terms import (
     Delta,
+    Indicator,
     Lam,
     Let,
     Loop,
@@ -28,6 +30,7 @@ from combdiff.terms.terms import (
     Var,
     apply,
     fresh,
+    holds,
     items_of,
     let,
     refreshed,
@@ -119,6 +122,8 @@ def _last_cotangents(states: Sequence[Var], given: Mapping[tuple[str, int], Bind
 
 def _stays(item: Term, state: Var) -> bool:
     """Whether the next state is the state itself: as raw pullbacks have it, i ↦ Σ_j δ(j, i, s(j))."""
+    if holds(item, Indicator):  # a loop that stops early: it is kept where the step is taken and where it is not
+        item = merge_like_terms(item)
     if not isinstance(item, Lam):
         return item == state
     found: dict[Var, Term] = {}

@@ -302,11 +302,15 @@ class Printer:
         return f"where({condition_text(t.around, self.side)}, {text})" if t.around else text
 
     def product(self, factors: Sequence[Term]) -> str:
+        """Factors in their order; a divisor in front of all others stands behind the first: a / c, not 1 / c * a."""
         coefficient, rest = (factors[0], factors[1:]) if isinstance(factors[0], Const) else (None, factors)
         text = _coefficient(coefficient) if coefficient else ""
+        above = next((n for n, factor in enumerate(rest) if not _is_below(factor)), 0)
+        if above and len(self.at(rest[above], POSTFIX)) <= SHORT:
+            rest = (rest[above], *rest[:above], *rest[above + 1 :])
         for factor in rest:
             match factor:
-                case Pow(base, Const() as n) if n.is_integer and n.real < 0:
+                case Pow(base, Const() as n) if _is_below(factor):
                     under = self.at(base, POSTFIX) if n.real == -1 else self.raised(base, Const(-n.real))
                     text += f"{'' if text and text != '-' else '1'} / {under}"
                 case _:
@@ -414,6 +418,15 @@ def _real(value: Fraction) -> str:
         return str(value)
     digits, power = found
     return f"{'-' if value < 0 else ''}{digits}{f'e{power}' if power else ''}"
+
+
+SHORT = 60
+"""Characters of a factor that is written before its divisor, which else would stand on a line of its own."""
+
+
+def _is_below(factor: Term) -> bool:
+    """Whether a factor is written as a divisor."""
+    return isinstance(factor, Pow) and isinstance(n := factor.exponent, Const) and n.is_integer and n.real < 0
 
 
 def _coefficient(c: Const) -> str:

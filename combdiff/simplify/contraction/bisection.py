@@ -30,6 +30,8 @@ _OTHER_WORK = {
     "merge like terms": "canonical names under symmetry (canonical.py) or the constructors' arithmetic",
     "place cotangents": "placing (choose.py)",
     "solve": "the solution of an affine equation (implicit.py, affine.py)",
+    "unread states": "the choice of the states that are read (read_states.py)",
+    "join loops": "the comparison of states (joining.py)",
     "collect and name": "the graph of forms (simplify/graph/) or closed forms (closed.py)",
     "order and names": "reading order (order.py), plainest images (images.py) or names (choose.py)",
 }

@@ -26,8 +26,10 @@ from combdiff.simplify.products import content
 from combdiff.terms.conditions.guards import reads_beyond
 from combdiff.terms.laws.matrices import is_of_a_name
 from combdiff.terms.network import addends
+from combdiff.terms.nodes import SHARES
 from combdiff.terms.terms import (
     MINUS_ONE,
+    ONE,
     ZERO,
     Add,
     App,
@@ -397,8 +399,19 @@ class Naming:
 
 
 def _is_entry_of_a_reduction(t: Term) -> bool:
-    """Whether it is an entry of a softmax, which nobody computes twice, and not one of A⁻¹, as short as a name."""
-    return isinstance(t, App) and isinstance(t.function, Reduce) and bool(t.args) and not is_of_a_name(t.function)
+    """Whether it is an entry of a softmax, which nobody computes twice; softmax(x)(i) and A⁻¹ are names themselves."""
+    if not isinstance(t, App) or not isinstance(t.function, Reduce) or not t.args:
+        return False
+    return not is_of_a_name(t.function) and not _is_share_of_a_vector(t.function)
+
+
+def _is_share_of_a_vector(whole: Reduce) -> bool:
+    """Whether it is a softmax of an array that has a name, over all its indices."""
+    match whole.body:
+        case App(Var(), args):
+            return whole.kind in SHARES and args == whole.indices and whole.mark == ONE
+        case _:
+            return False
 
 
 _CHEAP = frozenset({"abs", "abs2", "sign", "floor", "ceil", "round"})

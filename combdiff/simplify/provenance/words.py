@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from combdiff.calculus.loops.joining import joined_loops
+from combdiff.calculus.loops.read_states import unread
 from combdiff.errors import CombDiffError
 from combdiff.simplify.account import Step
 from combdiff.simplify.provenance.choosing import choice_words, order_words
@@ -27,6 +29,14 @@ def words_of(step: Step) -> list[str]:
                 return found.words() if found else []
             case "place cotangents" | "collect and name":
                 return choice_words(before, after, step.unused, step.families)
+            case "unread states":
+                return [
+                    f"nothing reads the state {name}: its loop goes on without it" for name in unread(before, after)
+                ]
+            case "join loops":
+                joined: list[list[str]] = []
+                joined_loops(before.body, joined)
+                return [f"the loops of {', '.join(names)} go through a common state: they are one" for names in joined]
             case "order and names":
                 return order_words(before, after, step.unused)
     return []

@@ -56,8 +56,10 @@ def counting(mark: Term, k: Term) -> Term:
             return mul(mark, k)
 
 
-def without_needless_conditions(t: Term) -> Term:
+def without_needless_conditions(t: Term, infinite: Collection[Var] = ()) -> Term:
     """The same without conditions around finite numbers beside a factor that is 0 where they do not hold.
+
+    `infinite` are values that may be infinite, besides those of definitions in `t`.
 
     >>> from combdiff.terms.terms import add, call, fresh, indicator, power
     >>> from combdiff.terms.types import REAL
@@ -71,15 +73,15 @@ def without_needless_conditions(t: Term) -> Term:
     """
     if not any(_needless(u.factors) for u in subterms(t, Mul)):
         return t
-    finite = _Finite(_infinite_values(t))
+    finite = _Finite({*infinite, *_infinite_values(t)})
 
     def visit(u: Term) -> Term:
         while isinstance(u, Mul):
             beside = _needless(u.factors)
-            found = next((f for f in beside if finite(f.body)), None)
+            found = next(((f, g.body) for f, g in beside if finite(g.body)), None)
             if found is None:
-                return _without_needless_signs(u, beside)
-            u = mul(*(f.body if f is found else f for f in u.factors))
+                return _without_needless_signs(u, [g for _, g in beside])
+            u = mul(*(found[1] if f is found[0] else f for f in u.factors))
         return u
 
     return Traverser(visit, Mul)(t)
@@ -116,13 +118,32 @@ def _infinite_values(t: Term) -> Collection[Var]:
     return found
 
 
-def _needless(factors: Collection[Term]) -> list[Indicator]:
-    """The conditions among some factors beside one that is 0 where they do not hold."""
+def _needless(factors: Collection[Term]) -> list[tuple[Term, Indicator]]:
+    """Factors with a condition beside another factor that is 0 where it does not hold, with this condition first."""
     marked = [f for f in factors if isinstance(f, Indicator)]
     if not marked:
         return []
     known = [_unscaled(side) for f in factors for side in _positive_sides(f)]
-    return [f for f in marked if _unscaled(_side(condition_of(f))) in known]
+    return [(f, _outermost(g, f)) for f in marked for g in _chain(f) if _unscaled(_side(condition_of(g))) in known]
+
+
+def _chain(t: Term) -> Iterator[Indicator]:
+    """The conditions that stand directly under one another."""
+    while isinstance(t, Indicator):
+        yield t
+        t = t.body
+
+
+def _outermost(inner: Indicator, chain: Indicator) -> Indicator:
+    """A chain of conditions with one of them first: in any order they say the same."""
+    if inner is chain:
+        return chain
+    others = [condition_of(g) for g in _chain(chain) if g is not inner]
+    *_, last = _chain(chain)
+    body = last.body
+    for c in reversed(others):
+        body = c.over(body)
+    return Indicator(inner.left, inner.right, body)
 
 
 def _unscaled(side: Side) -> Side:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice, permutations, product
 from math import gcd, lcm
 
 from combdiff.records import dataclass
@@ -38,6 +38,7 @@ from combdiff.terms.terms import (
     number,
     size,
     split_coefficient,
+    substitute,
     terms_of,
     total,
 )
@@ -180,12 +181,36 @@ def implies(one: Condition, other: Condition) -> bool:
     """Whether one condition is known to hold only where the other one does: 1 ≤ x only where 0 ≤ x."""
     if one == other:
         return True
-    if _is_looser(other, one):
+    if _is_looser(other, one) or _is_witness(one, other):
         return True
     a, b = form_of(one), form_of(other)
     if a is None or b is None or other.equal:
         return False
     return b.plus(a.negative()).always or (one.equal and b.plus(a).always)
+
+
+def _is_witness(one: Condition, other: Condition) -> bool:
+    """Whether a condition says of some indices what the other one says of at least one choice of them: 1 ≤ Σ_k [k < m].
+
+    >>> n = Index(Domain("N"))
+    >>> i, j, k, m = (fresh(name, n) for name in "ijkm")
+    >>> some = Condition(ONE, total((k, m), Condition(k, m).over(ONE)))
+    >>> implies(Condition(i, j), some), implies(Condition(i, ONE), some)
+    (True, False)
+    """
+    match other.left, other.right:
+        case Const() as least, Sum(indices, Indicator(_, _, Const() as core) as mark) if least == ONE == core:
+            free = sorted((v for v in one.free if isinstance(v.kind, Index)), key=lambda v: v.uid)
+            for chosen in permutations(free, len(indices)) if len(indices) <= MOST_WITNESSES else ():
+                if [v.kind for v in chosen] == [v.kind for v in indices]:
+                    said = substitute(mark, dict(zip(indices, chosen, strict=True)))
+                    if isinstance(said, Indicator) and condition_of(said) == one:
+                        return True
+    return False
+
+
+MOST_WITNESSES = 3
+"""Indices of a count for which others are tried."""
 
 
 def are_contrary(one: Condition, other: Condition) -> bool:

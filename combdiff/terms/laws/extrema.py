@@ -1,19 +1,22 @@
 """Laws of max and min of two numbers, and of signs beside them.
 
     max(a, b) + min(a, b)          is   a + b
+    max(a, b) - min(a, b)          is   |a - b|
     max(a, b) min(a, b)            is   a b
     (1 + sign(u)) max(0, u)        is   2 max(0, u)        for both are 0 where u is not positive
+    (1 + sign(u)) (1 + sign(v))    is   2 (sign(u) + sign(v))      where u + v is a number above 0
 
-The last is what the derivative of a squared hinge loss holds.
+The last two are what the derivatives of a squared hinge loss and of clip hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 
 from combdiff.terms.alpha import alpha_equal
-from combdiff.terms.nodes import ONE, ZERO, Add, Call, Const, Mul, Term
+from combdiff.terms.nodes import ONE, ZERO, Add, Call, Const, Mul, Term, terms_of
 
 _SIDES = {"max": 1, "min": -1}
 """The sign of u wherever max(0, u), or min(0, u), is not 0."""
@@ -59,6 +62,39 @@ def with_signs_known(powers: Mapping[Term, int]) -> list[tuple[Term, int]] | Non
         return None
     told = [(_with_signs(f, known) if n > 0 else f, n) for f, n in powers.items()]
     return None if all(f is g for (f, _), g in zip(told, powers, strict=True)) else told
+
+
+def with_signs_met(t: Mul) -> tuple[list[Term], Add] | None:
+    """The other factors, and 2 (sign(u) + sign(v)), of a product with (1 + sign(u)) (1 + sign(v)); None if it has none.
+
+    u or v is above 0, so that (1 - sign(u)) (1 - sign(v)) is 0.
+    """
+    ups = [(f, u) for f in t.factors if (u := _up(f)) is not None]
+    for (one, u), (other, v) in combinations(ups, 2):
+        if _is_number_above_zero(u, v):
+            signs = Add((Call("sign", (u,)), Call("sign", (v,))))
+            return [Const(Fraction(2)), *(f for f in t.factors if f is not one and f is not other)], signs
+    return None
+
+
+def _up(f: Term) -> Term | None:
+    """u of 1 + sign(u)."""
+    match f:
+        case Add((Const() as one, Call("sign", (u,)))) | Add((Call("sign", (u,)), Const() as one)) if one == ONE:
+            return u
+        case _:
+            return None
+
+
+def _is_number_above_zero(u: Term, v: Term) -> bool:
+    """Whether u + v is one."""
+    left: dict[Term, Fraction] = {}
+    for t in (*terms_of(u), *terms_of(v)):
+        c, rest = (t, ONE) if isinstance(t, Const) else _split(t)
+        left[rest] = left.get(rest, Fraction(0)) + c.real
+        if c.imag:
+            return False
+    return left.pop(ONE, Fraction(0)) > 0 and not any(left.values())
 
 
 def _told(t: Term) -> Iterable[tuple[Term, int]]:

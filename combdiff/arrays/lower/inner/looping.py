@@ -15,10 +15,11 @@ from math import prod
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.inner.contracting import distributed, read_twice
-from combdiff.arrays.lower.inner.loop_keys import LoopKeys
 from combdiff.arrays.lower.inner.solving import Solving
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.plan import Recurrence, Scan, Step
+from combdiff.calculus.loops.halting import halting
+from combdiff.calculus.loops.joining import definitions_once, with_joined_loops
 from combdiff.calculus.naming import is_worth_a_name
 from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
@@ -26,7 +27,6 @@ from combdiff.terms.laws.inclusion import widened
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (
     ONE,
-    ZERO,
     Add,
     App,
     Call,
@@ -44,14 +44,12 @@ from combdiff.terms.terms import (
     Var,
     add,
     alpha_equal,
-    apply,
     bound_by,
     children,
     compares_indices,
     factors_of,
     fresh,
     indicator,
-    is_zero,
     let,
     mul,
     rebuild,
@@ -122,56 +120,11 @@ class Looping(Solving):
 def with_definitions_once(result: Result) -> Result:
     """Equal definitions are one, so that what is made of them is one, too: those of a value and of its gradient.
 
-    Loops are equal that go through the same states.
+    Loops that go through a common state are one.
     """
-    loop_keys = LoopKeys()
-    first: dict[Hashable, Var] = {}
-    same: dict[Var, Term] = {}
-    alike: dict[Hashable, list[tuple[Var, Term]]] = {}
-    bindings: list[tuple[Var, Term]] = []
-    for var, value in result.bindings:
-        value = substitute(value, same)
-        # an equal definition has the same variables; most have no partner, and need no key
-        partners = alike.setdefault((var.kind, value.free, isinstance(value, Loop)), [])
-        if partners:
-            for other, given in partners:
-                first.setdefault(loop_keys.of_value(given), other)
-            known = first.get(loop_keys.of_value(value))
-            if known is not None:
-                same[var] = known
-                continue
-        partners.append((var, value))
-        bindings.append((var, value))
+    bindings, same = definitions_once(with_joined_loops(result.bindings))
     outputs = tuple(substitute(t, same) for t in result.outputs)
-    return replace(result, bindings=tuple(bindings), outputs=outputs) if same else result
-
-
-def halting(step: Lam) -> int | None:
-    """The number of the state that stays 0 once it is 0, and with which all states stay as they are.
-
-    A loop that may stop early has such a mark: where it is 0, the conditions on it keep the old states.
-    """
-    states = step.params[:-1]
-    return next((n for n, s in enumerate(states) if s.kind == REAL and _rests(step, {s: ZERO})), None)
-
-
-def _rests(step: Lam, zero: Mapping[Var, Term]) -> bool:
-    """Whether a step leaves all states as they are where some of its variables are 0, and these with them."""
-    known = dict(zero)
-    body = step.body
-    while isinstance(body, Let):
-        for var, value in body.bindings:
-            if not known.keys().isdisjoint(value.free) and is_zero(found := substitute(value, known)):
-                known[var] = found
-        body = body.body
-    assert isinstance(body, Tuple), "a step makes a tuple"
-    kept = (known.get(s, s) for s in step.params[:-1])
-    return all(_is_same(substitute(e, known), s) for e, s in zip(body.items, kept, strict=True))
-
-
-def _is_same(t: Term, state: Term) -> bool:
-    """Whether the next state is the old one, entry by entry."""
-    return t.body == apply(state, *t.params) if isinstance(t, Lam) else t == state
+    return replace(result, bindings=tuple(bindings), outputs=outputs)
 
 
 def _plain(kind: Type) -> Type:

@@ -16,12 +16,12 @@ from dataclasses import replace
 from combdiff.arrays import ops
 from combdiff.arrays.lower.argument_names import ArgumentNames, unlike
 from combdiff.arrays.lower.arrays import Arrays, Value
-from combdiff.arrays.lower.inner.loop_keys import LoopKeys
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.numbers import is_plain
 from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered, plans_within
 from combdiff.calculus.floating import unfold
 from combdiff.calculus.functions.inverses import of_inverse
+from combdiff.calculus.loops.loop_keys import LoopKeys
 from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
 from combdiff.canon.canonical import normal_form

@@ -8,7 +8,7 @@ used once is written out, for other spellings may have no name for it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 
 from combdiff.calculus.floating import unfold
@@ -51,13 +51,20 @@ class LoopKeys:
         """The same for two definitions of one value, whatever their indices are called and the order of their terms."""
         return self._value(value, 0)
 
+    def of_step(self, step: Lam, colours: Sequence[int]) -> Sequence[Hashable]:
+        """Keys of the next states, where states of one colour are spelled as one."""
+        states = dict(zip(step.params, colours, strict=False))
+        own = {s: self._stand_in(("state", n), s.kind) for s, n in states.items()}
+        time = step.params[-1]
+        return self._step(step.body, own | {time: self._stand_in("time", time.kind)}, 1)
+
     def _spelled(self, loop: Loop, depth: int) -> Hashable:
         assert isinstance(loop.step, Lam), "a step is a map"
         own = {v: self._stand_in((depth, n), v.kind) for n, v in enumerate(loop.step.params)}
         first = tuple(self._value(e, depth + 1) for e in items_of(loop.start))
         return loop.backward, loop.time.kind, self._step(loop.step.body, own, depth + 1), first
 
-    def _step(self, body: Term, own: Mapping[Var, Term], depth: int) -> Hashable:
+    def _step(self, body: Term, own: Mapping[Var, Term], depth: int) -> tuple[Hashable, ...]:
         """The keys of what a step makes."""
         known = dict(own)
         while isinstance(body, Let):

@@ -1,0 +1,122 @@
+"""Gradients that a textbook writes in a line are printed so: no guard, factor or name more than there."""
+
+from __future__ import annotations
+
+import pytest
+
+import combdiff as cd
+
+FORMS = {
+    # what the objective divides by needs no guard; what it divides by under a condition, and counts, do
+    "(p::RV{n}) -> mean(i, where(p(i) > 0, log(p(i))))": "i -> where(0 < p(i), 1 / p(i)) / n",
+    "(c::R) -> (p::RV) -> sum(i, where(p(i) > 0, log(p(i)))) / c": "i -> where(0 < p(i), 1 / p(i)) / c",
+    "(c::R) -> (p::RV) -> sum(i, where(p(i) > 0, log(p(i)) / c))": "i -> where(0 < p(i), 1 / c / p(i))",
+    "(c::RV) -> (p::RV) -> sum(i, where(p(i) > 0, log(p(i))) / c(i))": "i -> where(0 < p(i), 1 / p(i)) / c(i)",
+    "(c::RV) -> (p::RV) -> begin s = sum(i, c(i)); sum(i, where(p(i) > 0, log(p(i)))) / s end": (
+        "begin s = sum(i, c(i)) i -> where(0 < p(i), 1 / p(i)) / s end"
+    ),
+    "(c::RV) -> (p::RV) -> begin s = i -> c(i)^2 + 1; sum(i, where(p(i) > 0, log(p(i))) / s(i)) end": (
+        "begin s = i -> c(i)^2 + 1 i -> where(0 < p(i), 1 / p(i)) / s(i) end"
+    ),
+    "(y::RV) -> (w::R) -> mean(i, 0 < y(i), w * y(i))": (
+        "sum(i, y(i) * where(0 < y(i), 1 / sum(i1, where(0 < y(i1), 1))))"
+    ),
+    # a factor that is 0 where a condition does not hold needs no condition beside it, if the rest is finite
+    "(y::RV) -> sum(i, (y(i) * where(y(i) != 0, 1))^2)": "i -> 2 * y(i)",
+    "(y::RV) -> (x::RV) -> sum(i, where(0 < y(i), max(0, y(i)) * x(i)^2))": "i -> 2 * x(i) * max(0, y(i))",
+    "(y::RV) -> (x::RV) -> sum(i, where(0 < y(i), min(0, y(i)) * x(i)^2))": (
+        "i -> 2 * x(i) * min(0, y(i)) * where(0 < y(i), 1)"
+    ),
+    "(y::RV, z::RV) -> (x::RV) -> sum(i, where(0 < z(i), max(0, y(i)) * x(i)^2))": (
+        "i -> 2 * x(i) * max(0, y(i)) * where(0 < z(i), 1)"
+    ),
+    "(x::RV) -> sum((p, q), p < q, (x(p) - x(q))^2)": "p -> 2 * sum(q, x(p) - x(q))",
+    "(x::RV) -> sum(i, where(0 < x(i), x(i))^3)": "i -> 3 * where(0 < x(i), x(i)^2)",
+    "(x::RM) -> begin r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2)); f = (i, j) -> 1 / r(i, j); "
+    "sum((i, j), where(i != j, f(i, j)^3)) end": (
+        "begin r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2)) f = (i, j) -> 1 / r(i, j) "
+        "(i, c) -> -6 * sum(j, (x(i, c) - x(j, c)) * where(i != j, f(i, j)^2 / r(i, j)^3)) end"
+    ),
+    "(x::R, y::R) -> max(x, y) - min(x, y)": "(sign(x - y), -sign(x - y))",
+    # sums in terms are multiplied out where some of it cancels, and cancel with their inverses term by term
+    "(x::R, y::R) -> (max(x, y) - min(y, x))^2 + 2 * max(x, y) - min(x, y)": (
+        "(2 * x + 1/2 + 3/2 * sign(x - y) - 2 * y, 2 * y + 1/2 + 3/2 * sign(y - x) - 2 * x)"
+    ),
+    "(y::RV) -> (m::RV, r::R) -> sum(i, r * log(r / (r + m(i))) + y(i) * log(m(i) / (r + m(i))))": (
+        "(i -> y(i) / m(i) - y(i) / (r + m(i)) - r / (r + m(i)), "
+        "sum(i, log(r / (r + m(i)))) + n - sum(i, (y(i) + r) / (r + m(i))))"
+    ),
+    # terms stand in the order in which the program writes them, everywhere
+    "(V::R, S::RV, v::RV) -> (K::R) -> sum(i, (v(i) - V * S(i) / (K + S(i)))^2)": (
+        "2 * V * sum(i, S(i) * (v(i) - V * S(i) / (K + S(i))) / (K + S(i))^2)"
+    ),
+    "(e::R) -> (x::RV{n}) -> sum(i, i + 1 < n, sqrt((x(i + 1) - x(i))^2 + e))": (
+        "i -> where(1 <= i, (x(i) - x(i - 1)) / sqrt((x(i) - x(i - 1))^2 + e)) - "
+        "where(i + 2 <= n, (x(i + 1) - x(i)) / sqrt((x(i + 1) - x(i))^2 + e))"
+    ),
+    "(q::R, y::RV) -> (f::RV) -> mean(i, max(q * (y(i) - f(i)), (q - 1) * (y(i) - f(i))))": (
+        "i -> (1/2 - q - 1/2 * sign(y(i) - f(i))) / n"
+    ),
+    "(a::RV, b::RV) -> (x::RV) -> sum(i, (a(i) - b(i)) * (a(i) + b(i)) * x(i) + x(i))": (
+        "i -> (a(i) - b(i)) * (a(i) + b(i)) + 1"
+    ),
+    # fractions in a divisor go, if what they are divided by stands beside it
+    "(x::RV{n}, v::R, s::R) -> (m::R) -> sum(i, (v + 1) / 2 * log(1 + (x(i) - m)^2 / (v * s^2)))": (
+        "-(v + 1) * sum(i, (x(i) - m) / (v * s^2 + (x(i) - m)^2))"
+    ),
+    "(a::R, b::R) -> (x::R) -> log(1 + x / a + x^2 / b)": "(1 / a + 2 * x / b) / (1 + x / a + x^2 / b)",
+    # cases of one sum
+    "(d::R, y::RV) -> (m::R) -> sum(i, where(abs(y(i) - m) <= d, (y(i) - m)^2 / 2, d * (abs(y(i) - m) - d / 2)))": (
+        "-sum(i, where(abs(y(i) - m) <= d, y(i) - m, d * sign(y(i) - m)))"
+    ),
+    "(c::RV, d::RV) -> (m::R) -> m * (sum(i, where(c(i) < 1, c(i))) + sum(i, where(1 <= d(i), d(i))))": (
+        "sum(i, where(c(i) < 1, c(i))) + sum(i, where(1 <= d(i), d(i)))"
+    ),
+    # a condition of some indices tells that there are such, and a factor what holds beside it, also among others
+    "(y::(N{n}) -> N{k}) -> (S::RM{n, k}) -> sum((i, c), c != y(i), max(0, 1 + S(i, c) - S(i, y(i))))": (
+        "(i, c) -> where(c != y(i), 1/2 + 1/2 * sign(1 + S(i, c) - S(i, y(i))), "
+        "-1/2 * sum(c1, (1 + sign(1 + S(i, c1) - S(i, y(i)))) * where(c1 != y(i), 1)))"
+    ),
+    "(y::(N{n}) -> N{k}) -> (S::RM{n, k}) -> -mean(i, S(i, y(i)))": "(i, d::N{k}) -> -delta(y(i), d, 1) / n",
+    # of two signs one is 1
+    "(x::RV) -> sum(clip.(x, 0, 1))": "i -> 1/2 * (sign(x(i)) + sign(1 - x(i)))",
+    "(w::RV) -> (x::RV) -> sum(i, w(i) * clip(2 * x(i), -1, 3))": (
+        "i -> w(i) * (sign(1 + 2 * x(i)) + sign(3 - 2 * x(i)))"
+    ),
+    "(a::R, b::R) -> (x::R) -> clip(x, a, b)": "1/4 * (1 + sign(x - a)) * (1 + sign(b - x))",
+    # the shares of a softmax are 1 together, and a name for one is no shorter
+    "(x::RV) -> sum(softmax(x)) * x(0)": "(i::N{n}) -> delta(0, i, 1)",
+    "(w::RV) -> (x::RV) -> sum(i, w(i) * softmax(x)(i))": (
+        "i -> softmax(x)(i) * (w(i) - sum(i1, w(i1) * softmax(x)(i1)))"
+    ),
+    "(x::RV) -> logsumexp(x) + softmax(x)(0)": "i -> softmax(x)(i) * (1 + delta(0, i, 1) - softmax(x)(0))",
+    "(y::RV) -> (x::RV) -> -sum(i, y(i) * log(softmax(x)(i)))": "i -> softmax(x)(i) * sum(i1, y(i1)) - y(i)",
+    "(y::RV) -> (x::RV) -> sum(i, 0 < y(i), softmax(x)(i))": (
+        "i -> softmax(x)(i) * (where(0 < y(i), 1) - sum(i1, softmax(x)(i1) * where(0 < y(i1), 1)))"
+    ),
+    "(y::RV) -> (z::RV) -> sum(i, y(i) * log(1/2 * (1 + erf(z(i)))) + (1 - y(i)) * log(1 - 1/2 * (1 + erf(z(i)))))": (
+        "i -> 2 * exp(-z(i)^2) * (y(i) / (1 + erf(z(i))) + y(i) / (1 - erf(z(i))) - 1 / (1 - erf(z(i)))) / sqrt(pi)"
+    ),
+}
+
+
+@pytest.mark.parametrize("program", FORMS)
+def test_the_gradient_is_that_of_a_textbook(program: str) -> None:
+    text = str(cd.grad(program))
+    assert " ".join(text.split()).replace("( ", "(").replace(" )", ")").endswith("-> " + FORMS[program]), text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", FORMS)
+def test_it_is_right(program: str) -> None:
+    assert cd.grad(program).check()
+
+
+def test_a_condition_of_indices_tells_that_there_are_such() -> None:
+    text = str(
+        cd.grad(
+            "(P::RM{n, n}) -> (y::RM{n, d}) -> begin w = (i, j) -> 1 / (1 + sum(c, (y(i, c) - y(j, c))^2))\n"
+            "Z = sum((i, j), i != j, w(i, j)); -sum((i, j), i != j, P(i, j) * log(w(i, j) / Z)) end"
+        )
+    )
+    assert "1 <= sum" not in text and "where(i != j, P(i1, j1) * where(i1 != j1, 1 / Z))" in text
