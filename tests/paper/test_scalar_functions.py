@@ -57,13 +57,13 @@ TEXTS = {
     "z' * z": "(z::C, k::C) -> z * (k' + k)",
     "z^2": "(z::C, k::C) -> 2 * z' * k",
     "exp(z)": "(z::C, k::C) -> k * exp(z')",
-    "1/z": "(z::C, k::C) -> -1 / z'^2 * k",
+    "1/z": "(z::C, k::C) -> -k / z'^2",
     "z'": "(z::C, k::C) -> k'",
     "real(z)": "(z::C, k::R) -> k",
     "imag(z)": "(z::C, k::R) -> im * k",
     "abs2(z)": "(z::C, k::R) -> 2 * z * k",
     "sqrt(z)": "(z::C, k::C) -> 1/2 * k / sqrt(z)'",
-    "log(z)": "(z::C, k::C) -> 1 / z' * k",
+    "log(z)": "(z::C, k::C) -> k / z'",
     "atan(z)": "(z::C, k::C) -> k / (1 + z'^2)",
 }
 GRADIENTS = {

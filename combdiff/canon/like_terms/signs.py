@@ -16,7 +16,7 @@ def with_one_sign(t: Add, key: Callable[[Term], Hashable]) -> Term:
     >>> from combdiff.terms.terms import fresh, mul
     >>> from combdiff.terms.types import REAL
     >>> x, y = fresh("x", REAL), fresh("y", REAL)
-    >>> one, other = (Call("sign", add(a, neg(b)),)) for a, b in ((x, y), (y, x)))
+    >>> one, other = (Call("sign", (add(a, neg(b)),)) for a, b in ((x, y), (y, x)))
     >>> with_one_sign(add(one, mul(x, other)), lambda u: frozenset(u.terms)) == add(one, neg(mul(x, one)))
     True
     """

@@ -81,8 +81,9 @@ def divisors(program: Term) -> list[Divisor]:
     >>> from combdiff.language.inference.infer import infer
     >>> from combdiff.language.parsing.parser import parse
     >>> program = infer(parse("(a::R, b::R) -> (x::RV{n}) -> sum(i, where(0 < x(i), 1 / x(i)) / (a + 1)) / n + log(b)"))
-    >>> [str(d.number.type) for d in divisors(program)]
-    ['R', 'R', 'R']
+    >>> from combdiff.language.printing.printer import expression_text
+    >>> [expression_text(d.number) for d in divisors(program)]
+    ['a + 1', 'n', 'b']
     """
     found: dict[Term, Divisor] = {}
     walk = _Walk()
