@@ -176,6 +176,10 @@ class ReadingOrder:
                 inside = delta(self(at.left, met), self(at.right, met), inside)
             return inside
         outer, inner = _independent(indices, body)
+        if outer and isinstance(inner, Delta):
+            # which may stand before the sum, too
+            below = self._sum(indices, inner, met)
+            return _product([*(self(f, met) for f in outer), *factors_of(below)], self.rank, met)
         parts = _separate(indices, inner)
         if len(parts) > 1:
             sums = [self._sum(own, mul(*factors), met) for own, factors in parts]

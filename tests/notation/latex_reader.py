@@ -403,6 +403,17 @@ class Parser:
         self.expect(r"\end{cases}")
         return "cases", rows
 
+    def matrix(self) -> Node:
+        """Entries, row by row; a column is a vector."""
+        rows = [[self.sum()]]
+        while not self.eat(r"\end{pmatrix}"):
+            if self.eat("&"):
+                rows[-1].append(self.sum())
+            else:
+                self.expect(ROW)
+                rows.append([self.sum()])
+        return "matrix", rows
+
     def all_of_condition(self) -> Node:
         found = self.condition()
         self.skip()
@@ -479,6 +490,7 @@ SIGNS: list[tuple[str, Callable[[Parser], Node]]] = [
     (r"\pi", lambda p: ("number", np.pi)),
     ("[", Parser.iverson),
     (r"\begin{cases}", Parser.cases),
+    (r"\begin{pmatrix}", Parser.matrix),
     (r"\left\lVert", lambda p: p.norm(r"\right\rVert")),
     *((sign, lambda p, sign=sign: p.share(sign)) for sign in SHARES),
     (r"\delta_{", lambda p: ("equal", *p.listed("}"))),
@@ -577,6 +589,9 @@ class Evaluator:
             case ("cases", rows):
                 value = next(value for value, told in rows if told is None or self.holds(told, env))
                 return self.plain(value, env)
+            case ("matrix", rows):
+                found = np.array([[self.plain(entry, env) for entry in row] for row in rows])
+                return found[:, 0] if found.shape[1] == 1 else found
             case ("conj", of):
                 return np.conj(self.plain(of, env))
             case ("count", of) | ("abs", ("name", of)) if of in self.domains and of not in env:

@@ -75,7 +75,7 @@ def test_eq_29_the_raw_pullback_reads_like_the_equation():
 @pytest.mark.slow
 def test_the_slope_of_the_root_of_a_cubic():
     assert oracle.squeezed(gradient(CUBIC)) == oracle.squeezed(
-        "(a::R) -> begin y = root((x::R) -> x + x^3 - a) 1 / (1 + 3 * y^2) end"
+        "(a::R) -> begin y = root((x::R) -> x^3 + x - a) 1 / (1 + 3 * y^2) end"
     )
     y = 1.7
     oracle.close(gradient(CUBIC).compile()(y**3 + y), 1 / (3 * y**2 + 1))

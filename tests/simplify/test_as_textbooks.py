@@ -43,8 +43,7 @@ FORMS = {
         "(2 * x + 1/2 + 3/2 * sign(x - y) - 2 * y, 2 * y + 1/2 + 3/2 * sign(y - x) - 2 * x)"
     ),
     "(y::RV) -> (m::RV, r::R) -> sum(i, r * log(r / (r + m(i))) + y(i) * log(m(i) / (r + m(i))))": (
-        "(i -> y(i) / m(i) - y(i) / (r + m(i)) - r / (r + m(i)), "
-        "sum(i, log(r / (r + m(i)))) + n - sum(i, (y(i) + r) / (r + m(i))))"
+        "(i -> r * (y(i) / m(i) - 1) / (r + m(i)), sum(i, log(r / (r + m(i)))) + n - sum(i, (y(i) + r) / (r + m(i))))"
     ),
     # terms stand in the order in which the program writes them, everywhere
     "(V::R, S::RV, v::RV) -> (K::R) -> sum(i, (v(i) - V * S(i) / (K + S(i)))^2)": (
@@ -95,7 +94,7 @@ FORMS = {
         "i -> softmax(x)(i) * (where(0 < y(i), 1) - sum(i1, softmax(x)(i1) * where(0 < y(i1), 1)))"
     ),
     "(y::RV) -> (z::RV) -> sum(i, y(i) * log(1/2 * (1 + erf(z(i)))) + (1 - y(i)) * log(1 - 1/2 * (1 + erf(z(i)))))": (
-        "i -> 2 * exp(-z(i)^2) * (y(i) / (1 + erf(z(i))) + y(i) / (1 - erf(z(i))) - 1 / (1 - erf(z(i)))) / sqrt(pi)"
+        "i -> 2 * exp(-z(i)^2) * (2 * y(i) / (1 + erf(z(i))) - 1) / sqrt(pi) / (1 - erf(z(i)))"
     ),
 }
 

@@ -8,7 +8,7 @@ import combdiff as cd
 PAIRS = {
     "(x::RV) -> sum((i, j), where(i < j, exp(x(i) * x(j))))": "i -> sum(j, x(j) * where(i != j, exp(x(i) * x(j))))",
     "(x::RV) -> sum((i, j), where(i < j, 1 / (x(i) - x(j))^2))": "i -> -2 * sum(j, where(i != j, 1 / (x(i) - x(j))^3))",
-    "(x::RV) -> sum((i, j), where(j > i, abs(x(i) - x(j))))": "i -> sum(j, sign(x(i) - x(j)) * where(i != j, 1))",
+    "(x::RV) -> sum((i, j), where(j > i, abs(x(i) - x(j))))": "i -> sum(j, sign(x(i) - x(j)))",
     "(x::RM{n, 3}) -> sum((i, j), where(i < j, 1 / sqrt(sum(c, (x(i, c) - x(j, c))^2))))": (
         "(i, c) ->\n    -sum(j, (x(i, c) - x(j, c)) * where(i != j, 1 / sqrt(sum(c1, (x(i, c1) - x(j, c1))^2))^3))"
     ),

@@ -253,7 +253,7 @@ def test_a_tower_of_products_of_values_is_not_multiplied_out() -> None:
 
 PARTS = {
     "(κ::R, σ::R, ρ::R, φ::R) -> real(exp(im * φ * σ - im * ρ * σ * φ) / (im * κ))": [
-        "(1 / κ * imag(t), φ * real(t) * (1 - ρ), -σ * φ * real(t), σ * real(t) * (1 - ρ))"
+        "(imag(t) / κ, φ * real(t) * (1 - ρ), -σ * φ * real(t), σ * real(t) * (1 - ρ))"
     ],
     "(a::RV, b::RV) -> (x::RV) -> abs2(sum(i, im * a(i) * x(i) + b(i)))": ["2 * a(i) * sum(i1, imag("],
     "(b::R, z::CV) -> (a::R) -> sum(i, real(im * b * z(i) * exp(a * z(i))))": ["b * sum(i, imag("],

@@ -86,6 +86,7 @@ class Naming:
     leaves: dict[Leaf, Var] = field(default_factory=dict)
     parts: dict[int, set[int]] = field(default_factory=dict)
     in_vain: set[int] = field(default_factory=set)
+    named: set[int] = field(default_factory=set)
     alone: dict[int, bool] = field(default_factory=dict)
     letters: str = ""
 
@@ -118,6 +119,7 @@ class Naming:
         result = REAL if own.typed else COMPLEX
         var = fresh(f"#{len(self.leaves)}", Map(tuple(v.kind for v in slots), result) if slots else result)
         leaf = Leaf(("name", var))
+        self.named.add(of)
         self.reader.spelled[leaf.key] = WrittenLeaf(slots, App(var, slots) if slots else var, {})
         self.chosen.hidden.add(leaf)
         self.graph.put(leaf, frame)
@@ -228,7 +230,8 @@ class Naming:
         """Whether it is written exp(u(n, k)) or the like, for a u that is no plain product."""
         own = self.graph.classes[of]
         node = self.chosen.best.get(of, NONE).term_node
-        if own.within or not isinstance(node, Leaf):
+        # a name with all of its indices may be no shorter than what it stands for, which is written all the same
+        if own.within or not isinstance(node, Leaf) or of in self.named:
             return False
         term = self.reader.spelled[node.key].term
         return (isinstance(term, Call) and bool(term.args)) or _is_entry_of_a_reduction(term)
