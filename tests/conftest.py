@@ -19,8 +19,8 @@ settings.load_profile("steady")
 MOST_ROWS = 6
 """A longer table of slow tests is thinned: every fourth row is run with each change, and all of them by `-m long`."""
 
-MOST_QUICK_ROWS = 30
-"""Of a longer table of quick tests every third row is quick, and the others are slow: all run with each change."""
+MOST_QUICK_ROWS = 20
+"""Of a longer table of quick tests every fourth row is quick, and the others are slow: all run with each change."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.long)
     for rows in quick.values():
         for n, item in enumerate(rows):
-            if len(rows) > MOST_QUICK_ROWS and n % 3:
+            if len(rows) > MOST_QUICK_ROWS and n % 4:
                 item.add_marker(pytest.mark.slow)
 
 

@@ -84,7 +84,9 @@ def steps(plan: Plan) -> Iterator[Step]:
             yield from steps(step.op.body.plan)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "split step" else n for n in PROGRAMS]
+)
 def test_no_matrix_of_a_transform_is_left(name: str) -> None:
     plan = cd.grad(PROGRAMS[name]).plan()
     found = Counter(type(step.op) for step in steps(plan))
@@ -144,6 +146,7 @@ def test_what_is_almost_the_matrix_of_a_transform_is_none(phase: str) -> None:
     assert not any(isinstance(step.op, ops.Fourier) for step in cd.grad(program).plan().steps)
 
 
+@pytest.mark.slow
 def test_a_matrix_that_something_else_needs_is_made_once() -> None:
     d = cd.grad(
         "(w::CM{n, n}) -> (x::RV{n}) -> begin; P = (k::N{n}, j::N{n}) -> exp(-2 * pi * im * k * j / n);"

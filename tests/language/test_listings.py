@@ -46,7 +46,12 @@ end""",
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+HEAVY = ("quaternion", "kinematics", "cross", "nested", "jones")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in HEAVY else name for name in PROGRAMS]
+)
 def test_derivatives_are_right_and_read_back(name: str) -> None:
     d = cd.grad(PROGRAMS[name])
     assert d.check()
@@ -90,6 +95,7 @@ def test_a_vector_of_unknown_size_is_no_list() -> None:
     assert cd.grad("(x::RV) -> x(0) * x(1)").result.count("delta") == 2
 
 
+@pytest.mark.slow
 def test_formulas_have_matrices() -> None:
     latex = cd.grad(PROGRAMS["nested"]).latex(style="paper")
     assert r"R = \begin{pmatrix} \cos(a) & -\sin(a) \\ \sin(a) & \cos(a) \end{pmatrix}" in latex
