@@ -198,8 +198,8 @@ def size(domain: Domain) -> Sum:
 
 
 def delta(left: Term, right: Term, body: Term) -> Term:
-    """`body` where left = right. For indices δ(i, i, e) = e; for real numbers it stays (Dirac)."""
-    if body == ZERO:
+    """`body` where left = right, 0 at different constants. For indices δ(i, i, e) = e; that of equal reals stays."""
+    if body == ZERO or (isinstance(left, Const) and isinstance(right, Const) and left != right):
         return ZERO
     if left == right and can_fill_slot(left):
         return body

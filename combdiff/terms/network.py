@@ -120,6 +120,26 @@ def guards_apart(t: Term) -> tuple[Term, ...]:
     return mark, core
 
 
+def factors_before_sums(t: Term) -> list[Term]:
+    """The factors of a product, with what does not depend on the indices of a sum in front of the sum.
+
+    >>> from combdiff.terms.nodes import fresh
+    >>> from combdiff.terms.types import REAL, Domain
+    >>> i, x = fresh("i", Index(Domain("n"))), fresh("x", REAL)
+    >>> factors_before_sums(Sum((i,), mul(x, i))) == [x, Sum((i,), i)]
+    True
+    """
+    found: list[Term] = []
+    for f in factors_of(t):
+        if isinstance(f, Sum):
+            inner = factors_of(f.body)
+            found += [g for g in inner if g.free.isdisjoint(f.indices)]
+            found.append(total(f.indices, mul(*(g for g in inner if not g.free.isdisjoint(f.indices)))))
+        else:
+            found.append(f)
+    return found
+
+
 def addends(t: Term) -> tuple[Term, ...]:
     """The terms of a sum of terms; any other term is the only one of its own."""
     return (t,) if isinstance(t.type, Index) else terms_of(t)

@@ -79,6 +79,13 @@ def _of_direction(y: Term, x: Term) -> tuple[Term, Term]:
     return (_where_not_zero(common, by_y), _where_not_zero(common, by_x)) if common else (by_y, by_x)
 
 
+def _of_length(x: Term, y: Term) -> tuple[Term, Term]:
+    """The derivatives of hypot(x, y), and 0 at the origin, as for a norm."""
+    length = call("hypot", x, y)
+    inverse = indicator(indicator(length, ZERO, ONE), ZERO, power(length, MINUS_ONE))
+    return mul(x, inverse), mul(y, inverse)
+
+
 def _unknown_factors(t: Term) -> list[Term]:
     return [f for f in factors_of(t) if not isinstance(f, Const)]
 
@@ -421,6 +428,16 @@ _ROWS = (
         _of_direction,
         of_reals=True,
         arity=2,
+    ),
+    ScalarFunction(
+        "hypot",
+        "hypot",
+        r"\operatorname{hypot}",
+        _of_length,
+        of_reals=True,
+        least=0,
+        arity=2,
+        made_of=lambda x, y: Call("sqrt", (add(power(x, TWO), power(y, TWO)),)),
     ),
     ScalarFunction(
         "max",

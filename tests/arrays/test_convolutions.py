@@ -78,3 +78,26 @@ def test_the_rows_of_a_matrix_are_convolved_at_once() -> None:
     wanted = np.array([(3 * r**2 * H[:, (i - d) % 70]).sum() for d in range(70)])
     assert np.allclose(d.compile()(H=H, x=x), wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
     assert kinds(d.plan(H=(3, 70), x=(70,)))[ops.Fourier]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["i - a, j - b", "i + a, b - j", "a - i, j + b", "-i - a, b - j"])
+def test_images_are_convolved_round_two_rings(place: str) -> None:
+    """Σ e^{−y} (Σ h x)³, whose slope by x sums over the places at which x is read."""
+    d = cd.grad(
+        f"{RING}@domain Y begin periodic = true end\n(h::(Z, Y) -> R, y::(Z, Y) -> R) -> (x::(Z, Y) -> R) ->"
+        f" sum((i::Z, j::Y), exp(-y(i, j)) * sum((a::Z, b::Y), h(a, b) * x({place}))^3)"
+    )
+    n, m = 8, 9
+    h, y, x = np.random.default_rng(2).normal(size=(3, n, m))
+    indices = dict(zip("ijab", np.ogrid[:n, :m, :n, :m], strict=True))
+    u, v = (at % size for at, size in zip(eval(f"({place})", indices), (n, m), strict=True))
+    r = (h * x[u, v]).sum((2, 3))
+    wanted = np.zeros((n, m))
+    np.add.at(wanted, np.broadcast_arrays(u, v), 3 * (np.exp(-y) * r**2)[:, :, None, None] * h)
+    assert np.allclose(d.compile()(h=h, y=y, x=x), wanted, rtol=1e-11, atol=1e-11 * np.abs(wanted).max())
+    plan = d.plan(h=(n, m), y=(n, m), x=(n, m))
+    # y may be read at −i
+    assert kinds(plan)[ops.Fourier] and all(len(s.operands) == 2 for s in plan.steps if isinstance(s.op, ops.Gather))
+    assert max(step.rank for step in plan.steps) == 2
+    verify(plan)

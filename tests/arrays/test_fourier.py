@@ -168,3 +168,51 @@ def test_what_a_kernel_of_cosines_takes_of_complex_numbers_stays_a_product() -> 
     d = cd.grad("(x::CV{n}) -> sum(k::N{n}, abs2(sum(j, x(j) * cos(2 * pi * j * k / n)))^2)")
     assert not any(isinstance(step.op, ops.Fourier) for step in d.plan().steps)
     assert d.check()
+
+
+SIZES = {
+    "a number": ("", "(w::RV{8}) -> (x::RV{8})", "k", "j", "-im * pi / 4 * j * k", True),
+    "a number more": ("", "(w::RV{n + 1}) -> (x::RV{n + 1})", "k", "j", "-2 * im * pi * j * k / (n + 1)", True),
+    "another number more": ("", "(w::RV{n + 1}) -> (x::RV{n + 1})", "k", "j", "-2 * im * pi * j * k / (n + 2)", False),
+    "a ring": (
+        "periodic = true",
+        "(w::(Z) -> R) -> (x::(Z) -> R)",
+        "k::Z",
+        "j::Z",
+        "2 * im * pi * j * k / size(Z)",
+        True,
+    ),
+    "bounds": (
+        "lower = 0; upper = 6",
+        "(w::(Z) -> R) -> (x::(Z) -> R)",
+        "k::Z",
+        "j::Z",
+        "2 * im * pi * j * k / 7",
+        True,
+    ),
+    "from one": (
+        "lower = 1; upper = 7",
+        "(w::(Z) -> R) -> (x::(Z) -> R)",
+        "k::Z",
+        "j::Z",
+        "2 * im * pi * j * k / 7",
+        False,
+    ),
+    "both signs": (
+        "symmetric = true",
+        "(w::(Z) -> R) -> (x::(Z) -> R)",
+        "k::Z",
+        "j::Z",
+        "2 * im * pi * j * k / size(Z)",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_transform_is_of_indices_that_count_from_zero(name: str) -> None:
+    settings, given, k, j, phase, fast = SIZES[name]
+    declared = f"@domain Z begin {settings} end\n" if settings else ""
+    d = cd.grad(f"{declared}{given} -> sum({k}, w(k) * abs2(sum({j}, x(j) * exp({phase}))))")
+    assert any(isinstance(step.op, ops.Fourier) for step in d.plan().steps) == fast
+    assert d.check()

@@ -15,7 +15,6 @@ Y = np.array([0.9, 1.4, -0.6, 2.5, 0.3])
 POSITIVE = np.array([0.1, 0.35, 0.5, 0.62, 0.93])
 
 OF_NUMBERS = {
-    "hypot": (np.hypot, X, Y),
     "cbrt": (np.cbrt, X),
     "mod": (np.mod, X, Y),
     "logit": (special.logit, POSITIVE),
@@ -47,8 +46,8 @@ def test_a_function_of_numbers_has_its_value_and_slope(name: str) -> None:
 
 
 def test_a_function_takes_entries_with_a_dot() -> None:
-    f = cd.grad("(x::RV, y::RV) -> sum(hypot.(x, y) .* silu.(x))").compile(value=True)
-    assert np.isclose(f(X, Y)[0], (np.hypot(X, Y) * X * special.expit(X)).sum())
+    f = cd.grad("(x::RV, y::RV) -> sum(logaddexp.(x, y) .* silu.(x))").compile(value=True)
+    assert np.isclose(f(X, Y)[0], (np.logaddexp(X, Y) * X * special.expit(X)).sum())
 
 
 @pytest.mark.parametrize(
@@ -101,7 +100,7 @@ def test_a_program_may_define_a_function_of_the_same_name() -> None:
 @pytest.mark.parametrize(
     "program, column, message",
     [
-        ("(x::RV) -> sum(i, hypot(x(i)))", 19, "hypot takes 2 arguments, and 1 is given"),
+        ("(x::RV) -> sum(i, mod(x(i)))", 19, "mod takes 2 arguments, and 1 is given"),
         ("(x::RV) -> silu(x)(0)", 17, "x is a real tensor with 1 index, not a number"),
         ("(x::RV) -> triu(x)(0, 0)", 12, "triu is A -> (i, j) -> where(i <= j, A(i, j)), where A takes 1 index"),
         ("(x::R) -> triu(x)(0, 0)", 16, "triu takes a vector or a matrix, found a real number"),

@@ -136,3 +136,9 @@ def test_only_sums_of_entries_are_lists() -> None:
     assert rows_of(Lam((i,), add(first, delta(i, ONE, App(f, (i,)))))) is None
     assert rows_of(Lam((i, j), add(first, second))) is None
     assert rows_of(Lam((i,), x)) is None
+
+
+def test_an_entry_that_a_list_does_not_have_there_leaves_no_trace() -> None:
+    d = cd.grad("(x::RV{2}, y::R) -> begin; R = [x(0), y; -y, x(1)]; v = R * [1, 2]; v(0)^3 + v(1); end")
+    assert "delta(0, 1" not in d.result and "delta(1, 0" not in d.result
+    assert d.check()

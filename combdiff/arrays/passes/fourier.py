@@ -117,9 +117,26 @@ def _is_inverse_size(step: Step, domain: Domain) -> bool:
     match step.op:
         case ops.Power():
             size, exponent = step.operands
-            return size.op == ops.Size(domain) and exponent.op == ops.Constant(MINUS_ONE)
+            return exponent.op == ops.Constant(MINUS_ONE) and _is_size(size, domain)
         case _:
             return False
+
+
+def _is_size(step: Step, domain: Domain) -> bool:
+    """Whether it is how many values an index has, also written n + 1."""
+    if step.op == ops.Size(domain) or domain.of is None or not isinstance(step.op, ops.Add):
+        return step.op == ops.Size(domain)
+    left = Fraction(-domain.less)
+    sizes = 0
+    for operand, c in zip(step.operands, step.op.coefficients, strict=True):
+        match operand.op:
+            case ops.Constant(value) if not (value.imag or c.imag):
+                left -= c.real * value.real
+            case ops.Size(of) if of == domain.of and c == ONE:
+                sizes += 1
+            case _:
+                return False
+    return sizes == 1 and not left
 
 
 def _factors(step: Step, coefficient: Const, labels: ops.Row) -> tuple[Const, list[tuple[Step, ops.Row]]]:
@@ -164,9 +181,9 @@ def _transform(matrix: _Matrix, x: Step, product: Step, side: int) -> Step:
     return part if matrix.sign < 0 else entrywise(ops.Mul(MINUS_ONE), part)
 
 
-def along(x: Step, axis: int, sign: int, side: int, scaled: bool = False) -> Step:
+def along(x: Step, axis: int, sign: int, side: int) -> Step:
     """The transform along an axis, which is then the first where the matrix was the first factor, else the last."""
-    step = Step(ops.Fourier(axis, sign, scaled), (x,), x.domains, True)
+    step = Step(ops.Fourier(axis, sign), (x,), x.domains, True)
     rest = tuple(a for a in range(x.rank) if a != axis)
     order = (axis, *rest) if side == 0 else (*rest, axis)
     if order == tuple(range(x.rank)):

@@ -20,7 +20,7 @@ from combdiff.language.vocabulary import MADE
 def made(name: str, place: Span) -> Lambda:
     """The map that a function is, whose parts all stand at the place of its call: messages point there.
 
-    >>> [p.name for p in made("hypot", Span(0, 5)).params]
+    >>> [p.name for p in made("logaddexp", Span(0, 5)).params]
     ['x', 'y']
     """
     moved = _at(_read(name), place)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import permutations
 
 from combdiff.records import dataclass
+from combdiff.terms.network import factors_before_sums
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -128,7 +129,7 @@ class _Denominators:
     def _read(self, t: Term) -> tuple[list[Term], Powers]:
         """The factors of a term, and the powers of what they are powers of, square roots as halves."""
         if t not in self.read:
-            factors = _factors(t)
+            factors = [*factors_of(mul(*map(_plain, factors_before_sums(t))))]
             powers: Powers = {}
             for q in dict.fromkeys(base for f in factors for base in _bases(f)):
                 powers[q] = sum((_exponent(q, f) for f in factors), NONE)
@@ -139,19 +140,6 @@ class _Denominators:
         if q not in self.sums:
             self.sums[q] = _terms_of_sum(q, self.values)
         return bool(self.sums[q])
-
-
-def _factors(t: Term) -> list[Term]:
-    """The factors of a product, those in front of a sum that its indices do not stand in."""
-    found = list[Term]()
-    for f in factors_of(t):
-        if isinstance(f, Sum):
-            inner = [g for g in factors_of(f.body) if not g.free.isdisjoint(f.indices)]
-            found += [*map(_plain, (g for g in factors_of(f.body) if g.free.isdisjoint(f.indices)))]
-            found.append(total(f.indices, mul(*inner)))
-        else:
-            found.append(_plain(f))
-    return [*factors_of(mul(*found))]
 
 
 def _plain(f: Term) -> Term:

@@ -14,7 +14,6 @@ from combdiff.terms.conditions.guards import Condition, is_finite, under
 from combdiff.terms.conditions.needed import sizes_read
 from combdiff.terms.conditions.ordering import form_of, range_of
 from combdiff.terms.terms import (
-    ZERO,
     Const,
     Delta,
     Indicator,
@@ -79,7 +78,7 @@ def _solved(indices: Sequence[Var], body: Term, read: Mapping[Domain, int]) -> T
             if place is None or (isinstance(place, Const) and not _exists(place, i, read, rest)):
                 continue
             left = [v for v in indices if v is not i]
-            inner = _at(rest, i, place)
+            inner = substitute(rest, {i: place})
             asked = [] if isinstance(place, Const) else in_range(i, place)
             return _solved(left, under(asked, inner), read) if left else under(asked, inner)
     return _with_factors_out(indices, body)
@@ -128,22 +127,6 @@ def _pinned(t: Indicator) -> Delta | None:
     return (
         Delta(i, number(bound), t.body) if bound is not None and abs(c) == 1 and bound == -c * form.constant else None
     )
-
-
-def _at(t: Term, i: Var, place: Term) -> Term:
-    """`t` with an index at a place; conditions that then compare two numbers are decided."""
-    domain = i.kind.domain if isinstance(i.kind, Index) else None
-    if not isinstance(place, Const) or domain is None or domain.periodic:
-        return substitute(t, {i: place})
-
-    def decided(u: Term) -> Term:
-        if isinstance(u, Delta) and i in u.left.free | u.right.free:
-            left, right = (substitute(side, {i: place}) for side in (u.left, u.right))
-            if isinstance(left, Const) and isinstance(right, Const):
-                return u.body if left == right else ZERO
-        return u
-
-    return substitute(Traverser(decided, Delta)(t), {i: place})
 
 
 def _solution(met: Delta, i: Var) -> Term | None:

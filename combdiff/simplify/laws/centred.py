@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from combdiff.canon.canonical import merge_like_terms
+from combdiff.terms.network import factors_before_sums
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -116,7 +117,7 @@ def _summed(i: Var, factors: Sequence[Term], values: Mapping[Var, Term]) -> Term
     inner = factors_of(mul(*factors))
     front = [f for f in inner if i not in f.free]
     behind = total((i,), mul(*(f for f in inner if i in f.free)))
-    return mul(*_cancelled([*_all_parts(front, values), *_parts(behind)]))
+    return mul(*_cancelled([*_all_parts(front, values), *factors_before_sums(behind)]))
 
 
 def _all_parts(factors: Sequence[Term], values: Mapping[Var, Term]) -> list[Term]:
@@ -127,24 +128,11 @@ def _all_parts(factors: Sequence[Term], values: Mapping[Var, Term]) -> list[Term
         f = left.pop()
         whole = _written_out(f, values)
         if whole is f:
-            found += _parts(f)
+            found += factors_before_sums(f)
         else:
-            left += reversed(_parts(whole))
+            left += reversed(factors_before_sums(whole))
         if len(found) + len(left) > _MOST_PARTS:
-            return [g for f in factors for g in _parts(f)]
-    return found
-
-
-def _parts(t: Term) -> list[Term]:
-    """The factors of a product, with what does not depend on the index of a sum in front of the sum."""
-    found: list[Term] = []
-    for f in factors_of(t):
-        if isinstance(f, Sum):
-            inner = factors_of(f.body)
-            found += [g for g in inner if g.free.isdisjoint(f.indices)]
-            found.append(total(f.indices, mul(*(g for g in inner if not g.free.isdisjoint(f.indices)))))
-        else:
-            found.append(f)
+            return [g for f in factors for g in factors_before_sums(f)]
     return found
 
 

@@ -13,6 +13,7 @@ from math import prod
 from combdiff.arrays.layouts import MOVED, TRAILING, best_placement
 from combdiff.arrays.lower.arrays import Value, base, domain_of
 from combdiff.arrays.passes.contractions.large_networks import path_of_large
+from combdiff.arrays.passes.convolutions import LARGE, circulant
 from combdiff.arrays.passes.fourier import is_matrix_of_transform
 from combdiff.arrays.plan import Step
 from combdiff.canon.moves import MoveGroup
@@ -71,8 +72,8 @@ class Factors:
         self._rows = [sum(bits[x] for x in v.labels) for v in self.values]
         self._kept = sum(bits[x] for x in self.kept if x in bits)
         self._extents = [max(self.sizes[domain_of(x)], 1) for x in self.variables]
-        self._transforms = sum(1 << n for n, v in enumerate(self.values) if is_matrix_of_transform(v.step))
         self._complex = sum(1 << n for n, v in enumerate(self.values) if v.step.complex)
+        self._pairs = {1 << n: self._pairs_of(v, self._rows[n]) for n, v in enumerate(self.values)}
         self.all = (1 << len(self.values)) - 1
 
     @property
@@ -119,18 +120,34 @@ class Factors:
     def _product(self, left: int, right: int) -> Cost:
         weight = (2 if left & self._complex else 1) * (2 if right & self._complex else 1)
         joint = weight * self.entries(self.labels(left) | self.labels(right))
-        joint = min(joint, self._transformed(left, right) or joint, self._transformed(right, left) or joint)
+        fast = self._transformed(left, right) or self._transformed(right, left)
+        if fast and fast < joint:
+            return Cost(fast, self.entries(self.labels(left | right)), 2 * TRAILING)
         places = {left: self._placement(left, right), right: self._placement(right, left)}
         moved = sum(self.entries(self.labels(group)) for group, place in places.items() if place == MOVED)
         return Cost(joint + _COPIED * moved, self.entries(self.labels(left | right)), sum(places.values()))
 
     def _transformed(self, matrix: int, other: int) -> int:
-        """The multiplications of a fast transform, where one set is its matrix and meets the other in one index."""
+        """The multiplications of a fast transform, where one set is its matrix and meets the other as it should.
+
+        So a table of a convolution is, for which there are transforms of both factors, and one back.
+        """
+        pairs = self._pairs.get(matrix)
         here, there = self.labels(matrix), self.labels(other)
         over = here & there & ~self.labels(matrix | other)
-        if not matrix & self._transforms or matrix & (matrix - 1) or over != here & there or over.bit_count() != 1:
+        if not pairs or over != here & there or over.bit_count() != len(pairs):
+            return 0
+        if not all((over & pair).bit_count() == 1 for pair in pairs):
             return 0
         return _BUTTERFLY * self.entries(there) * self.entries(over).bit_length()
+
+    def _pairs_of(self, v: Value, row: int) -> list[int]:
+        """The pairs of indices of the matrix of a transform, or of a table that is large enough for transforms."""
+        if is_matrix_of_transform(v.step):
+            return [row]
+        table = circulant(v.step) if self.entries(row) >= LARGE else None
+        bits = {x: 1 << n for n, x in enumerate(self.variables)}
+        return [] if table is None else [bits[v.labels[a]] | bits[v.labels[b]] for a, b in table.axes]
 
     def _placement(self, group: int, partner: int) -> int:
         """How a factor of three axes or more lies for a matrix product with what another set has made."""
