@@ -80,8 +80,10 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(real * real + imag * imag)
         case (("abs" | "sign"), (Const(real, imag),)) if not imag:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
-        case (("abs" | "abs2" | "sign" | "log"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:
+        case (("abs" | "abs2" | "sign"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:
             return found
+        case "log", (u,) if (split := _logarithm_of_positive(u)) is not None:
+            return split
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case (("log" | "real"), (u,)) if (logarithm_ := _of_determinant(primitive, u)) is not None:
@@ -115,7 +117,7 @@ def _is_negated(u: Term) -> bool:
 
 
 def _of_known_sign(primitive: str, u: Term) -> Term | None:
-    """|u|, sign u or log u where u is declared to be positive, or is not negative by what it is made of; or has a sign.
+    """|u|, |u|² or sign u where u is declared to be positive, or is not negative by what it is made of; or has a sign.
 
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
@@ -133,11 +135,18 @@ def _of_known_sign(primitive: str, u: Term) -> Term | None:
             return u if at_least_zero(u) else None
         case "sign", _:
             return ONE if above_zero(u) else None
-        case _, Mul(factors) if all(map(above_zero, factors)):
+        case _:
+            return None
+
+
+def _logarithm_of_positive(u: Term) -> Term | None:
+    """log u of a product or a power of what is declared to be positive: log(p q) is log(p) + log(q); None of others."""
+    match u:
+        case Mul(factors) if all(map(above_zero, factors)):
             return add(*(call("log", f) for f in factors))
-        case _, Call("sqrt", (base,)) if above_zero(base):
+        case Call("sqrt", (base,)) if above_zero(base):
             return mul(number(HALF.real), call("log", base))
-        case _, Pow(base, exponent) if above_zero(base) and not is_complex(exponent.type):
+        case Pow(base, exponent) if above_zero(base) and not is_complex(exponent.type):
             return mul(exponent, call("log", base))
         case _:
             return None

@@ -150,7 +150,8 @@ def test_an_opaque_function_has_the_properties_of_its_row_and_no_others(name: st
         f = Call(name, (x, *[y] * (row.arity - 1)))
         assert not is_transparent(f)
         assert exactly_equal(Call(name, (neg(x), *[neg(y)] * (row.arity - 1))), neg(f)) == (row.parity == -1)
-        assert not exactly_equal(f, Call(name, (y, *[x] * (row.arity - 1))))
+        # hypot has the properties of the root of x² + y², which it is made of
+        assert exactly_equal(f, Call(name, (y, *[x] * (row.arity - 1)))) == (name == "hypot")
         return
     f = call(name, z)
     assert not is_transparent(f)
