@@ -33,7 +33,8 @@ from combdiff.emit.looptext import add_loop, add_scan, add_slice, tuple_of, wrap
 from combdiff.emit.modules import Module
 from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
-from combdiff.emit.solvers import solver_text, solvers_of
+from combdiff.emit.solvers.chosen import solvers_of
+from combdiff.emit.solvers.library import solver_text
 from combdiff.emit.statements import add_put, elides, overwriting, writes
 from combdiff.emit.texts import Text, Writer
 from combdiff.errors import UnsupportedError

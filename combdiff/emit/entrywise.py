@@ -10,7 +10,7 @@ from combdiff.arrays.lower.arguments import grouped
 from combdiff.arrays.numbers import HIGHEST_OF_INTEGERS, exponent_of, is_plain
 from combdiff.arrays.passes.overwriting import LARGE
 from combdiff.arrays.plan import Step
-from combdiff.emit.solvers import is_every_power, powers
+from combdiff.emit.solvers.chosen import is_every_power
 from combdiff.emit.texts import Text, Writer, chained, filled, number_text
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SIGN, SUM
@@ -150,7 +150,7 @@ def whole_power(w: Writer, base: Text, n: int, step: Step) -> Text:
 
 def power(w: Writer, step: Step, op: ops.Power) -> Text:
     if is_every_power(step, op):
-        return powers(w, step, op)
+        return _every_power(w, step, op)
     base, exponent = w.operands(step, op.places)
     n = exponent_of(step.operands[1])
     if n is not None and n.denominator == 1:
@@ -164,6 +164,13 @@ def power(w: Writer, step: Step, op: ops.Power) -> Text:
         template = w.spelling.power_of_zero or template
     base = w.floating(step.operands[0], base)
     return filled(template, w.as_array(step.operands[0], base), exponent)
+
+
+def _every_power(w: Writer, step: Step, op: ops.Power) -> Text:
+    """All powers by products; logarithms and exponentials, of each, take ten times as long."""
+    base, exponent = step.operands
+    made = Text(f"powers({w.refer(base).code}, {w.alone(exponent.domains[0])})", ATOM)
+    return w.placed(made, (*op.places[1], *op.places[0]), step.rank)
 
 
 def function_call(w: Writer, step: Step, op: ops.Call) -> Text:

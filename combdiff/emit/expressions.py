@@ -10,7 +10,8 @@ from typing import Any
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Root, Scan, Step
-from combdiff.emit import entrywise, indexing, packed_text, products, solvers
+from combdiff.emit import entrywise, indexing, packed_text, products
+from combdiff.emit.solvers import matrices, repeated
 from combdiff.emit.texts import Text, Writer, filled
 from combdiff.language.printing.document import SUM
 
@@ -50,18 +51,18 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.CumulativeProduct: products.cumulative,
     ops.Fourier: products.fourier,
     ops.Reduced: products.reduced,
-    ops.Norm: solvers.norm,
+    ops.Norm: matrices.norm,
     ops.Tensordot: products.tensordot,
     ops.Batched: products.batched,
     ops.Einsum: products.einsum,
     ops.Packed: packed_text.packed,
     ops.Unpacked: packed_text.unpacked,
-    ops.OfMatrices: solvers.of_matrices,
-    ops.Factors: solvers.factors,
-    ops.Lower: solvers.lower,
-    ops.Solve: solvers.solution,
-    Root: solvers.root,
-    Scan: solvers.scan,
+    ops.OfMatrices: matrices.of_matrices,
+    ops.Factors: matrices.factors,
+    ops.Lower: matrices.lower,
+    ops.Solve: matrices.solution,
+    Root: repeated.root,
+    Scan: repeated.scan,
 }
 """What writes each operation that is an expression; a scatter is several statements."""
 

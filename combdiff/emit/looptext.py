@@ -9,7 +9,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.numbers import is_plain, is_whole
 from combdiff.arrays.plan import Argument, Loop, Member, Scan, Step
 from combdiff.arrays.uses import uses_in, uses_of
-from combdiff.emit.solvers import names_of
+from combdiff.emit.solvers.repeated import names_of
 from combdiff.emit.texts import Text
 from combdiff.language.printing.document import ATOM
 from combdiff.terms.types import Index

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from combdiff.arrays.lower.argument_names import identifier
 from combdiff.emit.names import Names
 from combdiff.emit.packed_text import pack_text
-from combdiff.emit.solvers import solver_names
+from combdiff.emit.solvers.library import solver_names
 
 if TYPE_CHECKING:
     from combdiff.arrays.plan import Equation, Plan, Recurrence

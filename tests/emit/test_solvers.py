@@ -12,7 +12,7 @@ import scipy.linalg
 
 from combdiff.emit.backends import BACKENDS
 from combdiff.emit.backends.spelling import Spelling
-from combdiff.emit.solvers import functions_in, solver_text, with_callees
+from combdiff.emit.solvers.library import functions_in, solver_text, with_callees
 from combdiff.resources import files, resource
 from solvers import numpy as solvers
 from solvers import portable
