@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from inspect import cleandoc
+from math import inf
+from operator import itemgetter
 from threading import RLock
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -64,6 +66,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", covariant=True)
 Check: TypeAlias = Literal["sample", "full", "states", False]
+FAR = 2.0
+"""A plan serves other sizes, too, none of which is so many times larger or smaller than its own."""
+
 _SAMPLE = 4096
 _MOST_CALLS = 64
 
@@ -76,6 +81,14 @@ class Known:
     offsets: Mapping[int, object]
     lists: tuple[bytes, ...]
     sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A plan with its texts: for arrays of one layout and type, and for others."""
+
+    plan: Plan
+    texts: dict[bool, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +127,9 @@ class Compiled(Generic[R]):
     array([0., 2., 4.])
 
     `term` is a derivation's result. A call returns new arrays (several as a tuple), or fills `out=` (`out_=`, if an
-    argument is called out). `source` is the text for guessed sizes; the order of contractions is chosen once for each
-    set of shapes. Any number of threads may call the function. Raises `ArrayError` if an array does not fit, and
-    `BudgetError`, before any work, if `memory` is too small.
+    argument is called out). `source` is the text for guessed sizes. The order of contractions is chosen for the shapes
+    of the first call, and again for shapes far from them. Any number of threads may call the function. Raises
+    `ArrayError` if an array does not fit, and `BudgetError`, before any work, if `memory` is too small.
     """
 
     _unchecked: tuple[str, ...] = ()
@@ -136,6 +149,7 @@ class Compiled(Generic[R]):
         self._first_text = self._text(self._plan)
         self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
         self._by_sizes: dict[Hashable, Callable[..., object]] = {}
+        self._plans: list[tuple[Sizes, _Written]] = []
         self._seen: dict[tuple[str, int, tuple[bytes, ...]], weakref.ref[object]] = {}
         self._calls: dict[Hashable, Known] = {}
         self._lock = RLock()
@@ -446,12 +460,22 @@ class Compiled(Generic[R]):
         key = tuple(sizes.items()), contents_of_lists(sizes), alike
         with self._lock:
             if key not in self._by_sizes:
-                plan = self._lowered(sizes)
-                check_constants(plan, sizes)
+                near = self._near(sizes)
+                check_constants(near.plan, sizes)
                 check_least_sizes(self._least, sizes)
-                check_states(plan)
-                self._by_sizes[key] = self._executed(self._text(plan, Overwriting(alike)), plan, sizes)
+                check_states(replace(near.plan, sizes={**near.plan.sizes, **sizes}))
+                if alike not in near.texts:
+                    near.texts[alike] = self._text(near.plan, Overwriting(alike))
+                self._by_sizes[key] = self._executed(near.texts[alike], near.plan, sizes)
             return self._by_sizes[key]
+
+    def _near(self, sizes: Sizes) -> _Written:
+        """A plan for these sizes, or for sizes near to them: it is right for all, and as good as quickest for these."""
+        near = [(ratio, written) for own, written in self._plans if (ratio := _ratio(own, sizes)) < FAR]
+        if near and self._options.memory is None:
+            return min(near, key=itemgetter(0))[1]
+        self._plans.append((sizes, _Written(self._lowered(sizes))))
+        return self._plans[-1][1]
 
     def _executed(self, text: str, plan: Plan, sizes: Sizes) -> Callable[..., object]:
         if text not in self._known:
@@ -460,6 +484,14 @@ class Compiled(Generic[R]):
             self._known[text] = compile_source(text, self._name), packs
         function, packs = self._known[text]
         return self._packed.bound(function, self._names, packs, sizes) if packs else function
+
+
+def _ratio(a: Sizes, b: Sizes) -> float:
+    """The largest ratio of sizes of a domain, infinite where one of them is 0, or lists have other entries."""
+    if a.keys() != b.keys() or contents_of_lists(a) != contents_of_lists(b):
+        return inf
+    pairs = [sorted((n, b[domain])) for domain, n in a.items()]
+    return max((large / small if small else inf for small, large in pairs if small != large), default=1.0)
 
 
 def _docstring(source: str, name: str) -> str:

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import result_of
+from combdiff.arrays.plan import Plan
 from combdiff.errors import ArrayError, UnsupportedError
 from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.samples import random_value
@@ -269,6 +271,22 @@ def refusal(f: Compiled, *args: object, **named: object) -> str:
     with pytest.raises(ArrayError) as caught:
         f(*args, **named)
     return str(caught.value)
+
+
+def test_a_plan_serves_sizes_near_its_own_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, planned = np.random.default_rng(4), list[tuple[int, ...]]()
+    plan = Forms.plan
+
+    def counting(self: Forms, sizes: Mapping[Domain, int] | None = None, memory: int | None = None) -> Plan:
+        planned.append(tuple((sizes or {}).values()))
+        return plan(self, sizes, memory)
+
+    monkeypatch.setattr(Forms, "plan", counting)
+    f = cd.grad("(A::RM) -> (x::RV) -> sum(i, sum(j, A(i, j) * x(j))^2)").compile()
+    for shape in ((1, 1), (2, 1), (3, 1), (3, 2), (5, 0), (6, 0), (12, 3), (20, 3), (21, 2), (40, 9), (39, 9)):
+        A, x = rng.standard_normal(shape), rng.standard_normal(shape[1])
+        np.testing.assert_allclose(f(A, x), 2 * A.T @ (A @ x), atol=1e-12)
+    assert planned == [(1, 1), (2, 1), (3, 2), (5, 0), (12, 3), (40, 9)]
 
 
 def test_sizes_that_disagree_name_both_places() -> None:
