@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("steady")
 
@@ -20,7 +20,7 @@ MOST_ROWS = 6
 """A longer table of slow tests is thinned: every fourth row is run with each change, and all of them by `-m long`."""
 
 MOST_QUICK_ROWS = 20
-"""Of a longer table of quick tests every fourth row is quick, and the others are slow: all run with each change."""
+"""Of a longer table of quick tests every fourth row is quick, two rows further one is slow, and the others are long."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for rows in quick.values():
         for n, item in enumerate(rows):
             if len(rows) > MOST_QUICK_ROWS and n % 4:
-                item.add_marker(pytest.mark.slow)
+                item.add_marker(pytest.mark.long if n % 2 else pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True, scope="session")

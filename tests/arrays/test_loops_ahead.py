@@ -106,7 +106,7 @@ def test_two_spellings_of_one_loop_are_one_loop() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [GATES, PULSE], ids=["gates", "pulse"])
+@pytest.mark.parametrize("program", [pytest.param(GATES, marks=pytest.mark.long), PULSE], ids=["gates", "pulse"])
 def test_value_gradient_and_products_agree_with_the_oracle(program: str) -> None:
     assert cd.grad(program).check()
     assert cd.hvp(program).check()

@@ -16,9 +16,14 @@ FOUND = {
     2711997: "functions of functions of a matrix bind one index twice",
 }
 
+HEAVY = (2711997,)
+"""Programs that take half a minute."""
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(8), *FOUND])
+@pytest.mark.parametrize(
+    "seed", [*range(8), *(pytest.param(s, marks=pytest.mark.long) if s in HEAVY else s for s in FOUND)]
+)
 def test_random_programs_have_the_values_and_slopes_of_many_digits(seed: int) -> None:
     text, found = complaints(seed)
     assert not found, text

@@ -59,7 +59,9 @@ def test_derivatives_are_right_and_read_back(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "kinematics" else name for name in PROGRAMS]
+)
 def test_second_derivatives_are_right_and_read_back(name: str) -> None:
     d = cd.hvp(PROGRAMS[name])
     assert d.check()

@@ -146,7 +146,7 @@ def test_the_clock_is_looked_at_while_a_product_is_multiplied_out() -> None:
     start = perf_counter()
     d = cd.grad(f"({unknowns}) -> (x::R) -> {factors}", expand=True, seconds=2, nodes=1e9)
     assert perf_counter() - start < 15
-    assert [step.name for step in d.steps if step.spent] == ["expand"]
+    assert "expand" in [step.name for step in d.steps if step.spent]
 
 
 @pytest.mark.slow

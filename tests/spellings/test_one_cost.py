@@ -28,6 +28,9 @@ def parts_are_shared_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "_LEAST", 0)
 
 
+HEAVY = ("two steps of a gated memory",)
+"""Programs of which a dozen plans take half a minute."""
+
 QUICK = ("quadratic", "ring", "skew_hermitian", "ridge", "layer", "coupled springs")
 
 
@@ -55,7 +58,7 @@ def test_a_respelling_costs_the_same(name: str) -> None:
 def _known(name: str) -> object:
     """A program, expected to fail where spellings of it are known to differ."""
     marks = [pytest.mark.xfail(strict=True, reason=OPEN[name])] if name in OPEN else []
-    return pytest.param(name, marks=marks)
+    return pytest.param(name, marks=[*marks, pytest.mark.long] if name in HEAVY else marks)
 
 
 @pytest.mark.slow

@@ -71,14 +71,13 @@ def test_an_entry_at_a_constant_is_decided() -> None:
 
 
 @pytest.mark.parametrize("argument", ARGUMENTS)
-@pytest.mark.parametrize("name", SCALAR_FUNCTIONS)
-def test_what_is_made_of_a_function_has_its_values(name: str, argument: str) -> None:
-    row = SCALAR_FUNCTIONS[name]
+def test_what_is_made_of_a_function_has_its_values(argument: str) -> None:
     others = [t for t in ARGUMENTS.values() if not is_complex(t.type) and t != ARGUMENTS[argument]]
-    for n in range(len(others) if row.arity > 1 + row.orders else 1):
-        given = [*orders_of(name), ARGUMENTS[argument], *others[n:], *others][: row.arity]
-        if not (row.of_reals and any(is_complex(t.type) for t in given)):
-            _assert_same(call(name, *given), Call(name, tuple(given)))
+    for name, row in SCALAR_FUNCTIONS.items():
+        for n in range(len(others) if row.arity > 1 + row.orders else 1):
+            given = [*orders_of(name), ARGUMENTS[argument], *others[n:], *others][: row.arity]
+            if not (row.of_reals and any(is_complex(t.type) for t in given)):
+                _assert_same(call(name, *given), Call(name, tuple(given)))
 
 
 def _assert_same(made: Term, plain: Term) -> None:
