@@ -82,33 +82,18 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
         case (("abs" | "abs2" | "sign"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:
             return found
-        case "log", (u,) if (split := _logarithm_of_positive(u)) is not None:
-            return split
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
-        case (("log" | "real"), (u,)) if (logarithm_ := _of_determinant(primitive, u)) is not None:
-            return logarithm_
-        case "log", (u,) if (stable := logarithm(u)) is not None:
-            return stable
+        case "real", (Reduce("logdet", of),):
+            return Reduce("logabsdet", of)
+        case "log", (u,) if (made := _logarithm(u)) is not None:
+            return made
         case "log1p", (u,) if (stable := logarithm(add(ONE, u))) is not None:
             return stable
         case "sqrt", (Pow(base, Const(m, imag)) as u,) if not imag and is_real_number(base):
             return power(Call("sqrt", (base,)), number(m)) if m.denominator == 1 and m % 2 else power(u, HALF)
-        case "log", (Pow(base, Const(m, imag)),) if not imag and m.denominator > 1 and is_real_number(base):
-            return mul(number(m), Call("log", (base,)))
         case _:
             return Call(primitive, args)
-
-
-def _of_determinant(primitive: str, u: Term) -> Term | None:
-    """log det A and log |det A|, which do not overflow where det A does; the second is the real part of the first."""
-    match primitive, u:
-        case "log", Reduce("det", of) if not is_complex(u.type):
-            return Reduce("logdet", of)
-        case ("log", Call("abs", (Reduce("det", of),))) | ("real", Reduce("logdet", of)):
-            return Reduce("logabsdet", of)
-        case _:
-            return None
 
 
 def _is_negated(u: Term) -> bool:
@@ -139,8 +124,11 @@ def _of_known_sign(primitive: str, u: Term) -> Term | None:
             return None
 
 
-def _logarithm_of_positive(u: Term) -> Term | None:
-    """log u of a product or a power of what is declared to be positive: log(p q) is log(p) + log(q); None of others."""
+def _logarithm(u: Term) -> Term | None:
+    """log u in another form: of products and powers of what is declared to be positive, of determinants, stable forms.
+
+    log det A and log |det A| do not overflow where det A does.
+    """
     match u:
         case Mul(factors) if all(map(above_zero, factors)):
             return add(*(call("log", f) for f in factors))
@@ -148,8 +136,14 @@ def _logarithm_of_positive(u: Term) -> Term | None:
             return mul(number(HALF.real), call("log", base))
         case Pow(base, exponent) if above_zero(base) and not is_complex(exponent.type):
             return mul(exponent, call("log", base))
+        case Reduce("det", of) if not is_complex(u.type):
+            return Reduce("logdet", of)
+        case Call("abs", (Reduce("det", of),)):
+            return Reduce("logabsdet", of)
+        case Pow(base, Const(m, imag)) if not imag and m.denominator > 1 and is_real_number(base):
+            return mul(number(m), Call("log", (base,)))
         case _:
-            return None
+            return logarithm(u)
 
 
 PI = Call("pi", ())
