@@ -72,6 +72,7 @@ FUNCTIONS = {
     "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, j <= i, {0}(j))",
     "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
     "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
+    **dict.fromkeys(("median", "quantile", "percentile"), "there is no function of ranks; mean(x) is the mean"),
     "sort": "the language has no order of entries; write maximum(i, x(i)), minimum(i, x(i)) or argmax(i, x(i))",
     # of numbers
     "ln": "write log({0})",
@@ -182,6 +183,28 @@ def remedy_of_function(name: str, arguments: Sequence[Expr]) -> str | None:
     return row.format(*(text or default for text, default in zip(given, defaults, strict=False)))
 
 
+_OF_MATRICES = {
+    "exp": ", expm({}) for the exponential of a matrix",
+    "sqrt": ", sqrtm({}) for the root of a matrix",
+    "log": ", logdet({}) for the trace of the logarithm of a matrix",
+}
+
+
+def remedy_of_every_entry(name: str, arguments: Sequence[object], slots: int) -> str:
+    """What to write where a function of numbers is given a tensor of so many slots.
+
+    >>> remedy_of_every_entry("exp", (Name("A", Span(1, 1)),), 2)
+    'write exp.(A) for exp of every entry, exp(A(i, j)) for that of one, expm(A) for the exponential of a matrix'
+    """
+    texts = [_written(e) for e in arguments]
+    remedy = f"write {name}.({', '.join(text or '…' for text in texts)}) for {name} of every entry"
+    if len(arguments) > 1:
+        return remedy
+    if texts[0]:
+        remedy += f", {name}({texts[0]}({', '.join('ijklmnop'[:slots])})) for that of one"
+    return remedy + _OF_MATRICES.get(name, "").format(texts[0] or "…") * (slots == 2)
+
+
 def remedy_of_missing_function(name: str, arguments: Sequence[Expr] = ()) -> str:
     """What to do about a function of numbers that the language does not have."""
     if len(arguments) > 1:
@@ -238,7 +261,7 @@ def is_transpose(exponent: Expr) -> bool:
     return isinstance(exponent, Name) and exponent.text in _EXPONENTS
 
 
-def _written(e: Expr) -> str:
+def _written(e: object) -> str:
     """The text of a name, a number or an entry; empty for all else."""
     match e:
         case Name(text):

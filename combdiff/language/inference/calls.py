@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from combdiff.errors import LanguageError, Span
+from combdiff.language.habits import remedy_of_every_entry
 from combdiff.language.inference import conditions, library, operators, tensors
 from combdiff.language.inference.constructs import loops, reductions
 from combdiff.language.inference.fit import index_slots
@@ -198,7 +200,8 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
         right = el.checked(args[1], over_complex(left.type), scope)
         return terms.delta(left, right, el.number(args[2], scope))
     compared = name in COMPARISONS and len(args) > 2
-    values = [el.number(arg, scope) for arg in (args[:2] if compared else args)]
+    applied = partial(remedy_of_every_entry, name, args)
+    values = [el.number(arg, scope, applied) for arg in (args[:2] if compared else args)]
     if compared:
         facts = ((values[0], "<=" if name == "indicator" else "==", values[1]),)
         values.append(el.guarded(args[2], scope, facts))
@@ -275,6 +278,14 @@ def _refuse_conditions(name: str, args: Sequence[Argument]) -> None:
         raise LanguageError(f"{name} takes two numbers to compare", span=found.span, remedy="write where(c, e)")
 
 
+_OF_ONE = {
+    "norm": "norm(x) for Euclid's norm and that of Frobenius, sum(abs.(x)) for the 1-norm, maximum(abs.(x)) for the "
+    "largest entry, sum(abs.(x) .^ p)^(1/p) for the p-norm, svdvals(A)(0) for the spectral norm",
+    "log": "log(x) / log(b) for the logarithm of x to the base b, or log2(x), log10(x)",
+}
+"""What to write instead of a second argument."""
+
+
 def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
     """Refuse `where` without branches, and `max` of a vector."""
     if name == "where":
@@ -283,13 +294,9 @@ def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
             span=span,
             remedy="write where(c, a, b) for a where c holds, and b elsewhere, or where(c, a) with 0 elsewhere",
         )
-    if name == "norm":
+    if name in _OF_ONE and len(args) > 1:
         raise LanguageError(
-            f"norm takes 1 argument, and {len(args)} are given",
-            span=span,
-            remedy="write norm(x) for Euclid's norm and that of Frobenius, sum(abs.(x)) for the 1-norm, "
-            "maximum(abs.(x)) for the largest entry, sum(abs.(x) .^ p)^(1/p) for the p-norm, svdvals(A)(0) for the "
-            "spectral norm",
+            f"{name} takes 1 argument, and {len(args)} are given", span=span, remedy=f"write {_OF_ONE[name]}"
         )
     if name in ("max", "min") and len(args) == 1:
         raise LanguageError(

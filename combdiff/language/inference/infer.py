@@ -7,7 +7,7 @@ that is a value is bound by `Let`; one that is a function is read anew wherever 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -232,8 +232,11 @@ class Elaborator:
         yield
         self._facts = outer
 
-    def number(self, e: Expr | Ready, scope: Scope) -> Term:
-        """The term of an expression that has to be a number; an index is its integer value."""
+    def number(self, e: Expr | Ready, scope: Scope, applied: Callable[[int], str] | None = None) -> Term:
+        """The term of an expression that has to be a number; an index is its integer value.
+
+        `applied` says what to write instead for a tensor of so many slots, which a function of numbers is applied to.
+        """
         term = self.expr(e, scope)
         if isinstance(term.type, Number | Index):
             return term
@@ -241,11 +244,7 @@ class Elaborator:
         match term.type:
             case Map(params) as kind if kind.is_tensor:
                 entry = f"{name or 'C'}({', '.join('ijklmnop'[: len(params)])})"
-                remedy = (
-                    f"write its entry: {entry}, conjugated {entry}'; of every entry a function is f.({name or 'C'})"
-                )
-                if len(params) == 2:
-                    remedy += f", of the whole matrix expm({name or 'C'}) or sqrtm({name or 'C'})"
+                remedy = applied(len(params)) if applied else f"write its entry: {entry}, conjugated {entry}'"
             case Map():
                 remedy = f"apply it, {name or 'f'}(x); its derivative is grad({name or 'f'})(x)"
             case _:
