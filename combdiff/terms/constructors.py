@@ -17,6 +17,7 @@ from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
     ONE,
     SHARES,
+    TWO,
     ZERO,
     App,
     Call,
@@ -78,6 +79,8 @@ def call(primitive: str, *args: Term) -> Term:
             return mul(c, call(primitive, mul(*rest)))
         case "abs2", (Const(real, imag),):
             return Const(real * real + imag * imag)
+        case "abs2", (u,) if not is_complex(u.type):
+            return power(u, TWO)
         case (("abs" | "sign"), (Const(real, imag),)) if not imag:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
         case (("abs" | "abs2" | "sign"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:

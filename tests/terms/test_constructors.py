@@ -28,7 +28,7 @@ from combdiff.terms.terms import (
     fresh,
     number,
 )
-from combdiff.terms.types import REAL, Domain, Index, Map, is_complex
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, is_complex
 from tests.function_points import orders_of
 
 X, Y = fresh("x", REAL), fresh("y", REAL)
@@ -86,3 +86,10 @@ def _assert_same(made: Term, plain: Term) -> None:
         with np.errstate(all="ignore"):
             one, other = (complex(evaluate(t, values)) for t in (made, plain))  # type: ignore[arg-type]
         assert one == pytest.approx(other, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+def test_the_squared_size_of_a_real_number_is_its_square() -> None:
+    assert call("abs2", X) == Pow(X, TWO)
+    assert call("abs2", Call("sqrt", (number(3),))) == number(3)
+    z = fresh("z", COMPLEX)
+    assert call("abs2", z) == Call("abs2", (z,))
