@@ -109,6 +109,7 @@ def test_no_import_points_upwards() -> None:
     assert upwards(PACKAGE) == []
 
 
+@pytest.mark.slow
 def test_no_modules_import_one_another() -> None:
     assert circle(PACKAGE) == []
 

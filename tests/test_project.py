@@ -91,6 +91,7 @@ def test_no_function_is_long() -> None:
     assert [line for path in SOURCES for line in long_functions(path)] == []
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_is_for() -> None:
     trees = {path: parsed(path) for path in SOURCES}
     assert [str(path.relative_to(ROOT)) for path, tree in trees.items() if not ast.get_docstring(tree)] == []

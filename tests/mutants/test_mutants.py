@@ -24,6 +24,7 @@ def test_every_mutant_has_a_name_of_its_own() -> None:
     assert [name for name, count in Counter(m.name for m in every_mutant()).items() if count > 1] == []
 
 
+@pytest.mark.slow
 def test_every_mutant_differs_from_the_code() -> None:
     assert [m.name for m in every_mutant() if m.text == source(m.file)] == []
 
