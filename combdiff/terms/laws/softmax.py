@@ -128,9 +128,11 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             found = _Exponentials.of(t)
             return None if found is None or (positive and found.is_signed) else found.logarithm()
         case App(Reduce("softmax", _) as whole, args):
-            return _of_share(whole, dict(zip(whole.indices, args, strict=True)))
+            is_signed = not (whole.mark == ONE or at_least_zero(whole.mark))
+            at = dict(zip(whole.indices, args, strict=True))
+            return None if positive and is_signed else _of_share(whole, at)
         case Add():
-            return _of_sum(add(*flat(t)))
+            return _of_sum(add(*flat(t)), positive)
         case Call("exp", (u,)):
             return u
         case Call("sigmoid", _):
@@ -174,15 +176,15 @@ def _is_above_zero(t: Term) -> bool:
             return t == PI or above_zero(t)
 
 
-def _of_sum(t: Term) -> Term | None:
+def _of_sum(t: Term, positive: bool) -> Term | None:
     """log(1 + exp(u)), log(1 − σ(u)), and their relatives."""
     if not isinstance(t, Add):
-        return logarithm(t)
+        return logarithm(t, positive)
     found = exponentials.logarithm(t) or _of_all_other_shares(t)
     if found is None and ONE in t.terms and len(t.terms) == 2:
         inner = _of_part(sub(t, ONE))
         found = None if inner is None else softplus(inner)
-    return logarithm_of_sum(t, _of_part) if found is None else found
+    return logarithm_of_sum(t, _of_part, positive) if found is None else found
 
 
 def _of_power(t: Term, base: Term, positive: bool) -> Term | None:
@@ -394,8 +396,13 @@ class _Exponentials:
 
 
 def _exponent(t: Term) -> Term | None:
-    """The u of exp(u), which is log(exp(a) + exp(b)) of a sum of a few exponentials."""
-    return logarithm_of_sum(t, _of_part) if isinstance(t, Add) and not is_complex(t.type) else exponent(t)
+    """The u of exp(u), which is log(exp(a) + exp(b)) of a sum of a few exponentials.
+
+    A difference of two is none: it may be below 0, or 0, where the sum that it is a term of has a logarithm.
+    """
+    if isinstance(t, Add) and not is_complex(t.type):
+        return logarithm_of_sum(t, _of_part, positive=True)
+    return exponent(t)
 
 
 def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
