@@ -14,7 +14,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.both_orders import orders_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
-from combdiff.canon.like_terms.complements import sides_of
+from combdiff.canon.like_terms.complements import has_sides, sides_of
 from combdiff.canon.like_terms.fractions import cancelled
 from combdiff.canon.like_terms.nested import without_nested_fractions
 from combdiff.canon.like_terms.opening import factors_written, has_signs_alone, multiplied_out
@@ -30,7 +30,6 @@ from combdiff.terms.terms import (
     App,
     Conj,
     Const,
-    Indicator,
     Lam,
     Let,
     Mul,
@@ -242,7 +241,7 @@ def _merged_below(
         case Mul() if (met := with_signs_met(t)) is not None:
             return mul(*met[0], met[1])
         case Mul() | Sum():
-            return without_nested_fractions(t) if holds(t, Pow) else t
+            return without_nested_fractions(t) if holds(t, Pow, Add) else t
         case _:
             return t
 
@@ -298,7 +297,8 @@ def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term
         if found.sign:
             key, coefficient = _signed(found)
             groups.setdefault(key, []).append((coefficient, u))
-    left = [u for group in groups.values() if (u := _merged(group)) != ZERO]
+    merged = {key: u for key, group in groups.items() if (u := _merged(group)) != ZERO}
+    left = _both_sides(merged, form).values()
     opened = [u for u, own in zip(terms, parts, strict=True) if len(own) > 1]
     if len(left) < count and all(isinstance(split_coefficient(u)[1], Add) for u in opened):
         return add(*left)
@@ -308,8 +308,11 @@ def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term
 
 
 def _both_sides(terms: dict[Hashable, Term], form: Callable[[Term], NormalForm]) -> dict[Hashable, Term]:
-    """Terms by their forms: two that are alike, one where a condition holds and one where it does not, are one."""
-    guarded = [key for key, term in terms.items() if holds(term, Indicator)]
+    """Terms by their forms: two that are alike, one where a condition holds and one where it does not, are one.
+
+    So are two with the shares of one whole, σ(t) and σ(-t).
+    """
+    guarded = [key for key, term in terms.items() if has_sides(term)]
     left = dict(terms)
     for key in guarded if len(guarded) > 1 else ():
         for side in sides_of(left[key]) if key in left else ():
