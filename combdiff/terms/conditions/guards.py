@@ -417,10 +417,11 @@ def under(guard: Iterable[Condition], t: Term) -> Term:
 
 def _placed(condition: Condition, t: Term) -> Term:
     """`t` where a condition holds, which stays under those that keep the entries that it compares in range."""
-    if isinstance(t, Indicator) and any(map(reads_beyond, (condition.left, condition.right))):
-        if not any(map(reads_beyond, (t.left, t.right))):
-            return indicator(t.left, t.right, _placed(condition, t.body))
-    return condition.over(t)
+    if not isinstance(t, Indicator) or not any(map(reads_beyond, (condition.left, condition.right))):
+        return condition.over(t)
+    if any(map(reads_beyond, (t.left, t.right))):
+        return condition.over(t)
+    return indicator(t.left, t.right, _placed(condition, t.body))
 
 
 def inside(condition: Condition, t: Term) -> Term:
