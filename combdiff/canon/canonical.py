@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     ZERO,
     Add,
     App,
+    Call,
     Conj,
     Const,
     Lam,
@@ -39,6 +40,7 @@ from combdiff.terms.terms import (
     Term,
     Var,
     add,
+    call,
     children,
     conj,
     holds,
@@ -242,8 +244,20 @@ def _merged_below(
             return mul(*met[0], met[1])
         case Mul() | Sum():
             return without_nested_fractions(t) if holds(t, Pow, Add) else t
+        case Call("real" | "imag" as part, (Mul(factors),)) if any(isinstance(f, Add) for f in factors):
+            return _of_what_counts(part, factors, form)
         case _:
             return t
+
+
+def _of_what_counts(part: str, factors: Sequence[Term], form: Callable[[Term], NormalForm]) -> Term:
+    """imag(z' (a - z)) is imag(z' a), for z' z is real."""
+    left = list(factors)
+    for n, f in enumerate(factors):
+        if isinstance(f, Add):
+            rest = [*left[:n], *left[n + 1 :]]
+            left[n] = add(*(u for u in f.terms if form(call(part, mul(*rest, u))).sign))
+    return call(part, mul(*left))
 
 
 def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) -> Term:

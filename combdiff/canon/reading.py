@@ -368,7 +368,9 @@ class Reader:
                 squares = Lam(params, Tuple((mark, call("abs2", body))))
                 return Operation("norm", (self._whole(squares),), real=True)
             case Diff(kind, of) | Reduce(kind, of):
-                return Operation(kind, (self._whole(of),), real=not is_complex(t.type))
+                # the determinant of a Hermitian matrix is real
+                is_hermitian = isinstance(t, Reduce) and kind == "det" and HERMITIAN in self.laws(t)
+                return Operation(kind, (self._whole(of),), real=is_hermitian or not is_complex(t.type))
             case Loop(_, _, _, step, start):
                 return Operation(
                     f"loop {label(t)}", (self._whole(step), self._whole(start)), real=not is_complex(t.type)

@@ -80,6 +80,14 @@ FORMS = {
     "(A::Sym{p}) -> (ψ::RV{p}) -> begin B = A + Diagonal(ψ); sum((i, j, k), B(i, j) * B(j, k) * B(k, i)) end": (
         "begin B = (i, j) -> A(i, j) + delta(i, j, ψ(i)) i -> 3 * sum(k, B(i, k)^2) end"
     ),
+    # of a Hermitian matrix the determinant is real, and the inverse needs no conjugate
+    "(H::CM{r, t}) -> real(log(det(H * H' + I)))": (
+        "(i, j) -> 2 * sum(k, H(k, j) * inv((i1, k1) -> sum(j1, H(i1, j1) * H(k1, j1)') + delta(i1, k1, 1))(i, k))"
+    ),
+    "(H::CM{r, t}) -> begin Z = H * H' + I; D = det(Z); real(log(D)) + abs2(D) end": (
+        "begin Z = (i, k) -> sum(j, H(i, j) * H(k, j)') + delta(i, k, 1) D = det(Z) "
+        "(i, j) -> 2 * sum(k, H(k, j) * (inv(Z)(i, k) + 2 * D * adjugate(Z)(i, k))) end"
+    ),
     # terms stand in the order in which the program writes them, everywhere
     "(V::R, S::RV, v::RV) -> (K::R) -> sum(i, (v(i) - V * S(i) / (K + S(i)))^2)": (
         "2 * V * sum(i, S(i) * (v(i) - V * S(i) / (K + S(i))) / (K + S(i))^2)"

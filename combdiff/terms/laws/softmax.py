@@ -90,7 +90,7 @@ def _may_overflow(t: Term) -> bool:
 def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
     """A logarithm, a product or an exponential in a stable form, if it has one."""
     if is_complex(t.type):
-        return t
+        return _of_complex_determinant(t, values)
     match t:
         case Call("log", (u,)):
             made = logarithm(opened(u, values, _in_place))
@@ -106,6 +106,16 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         case _:
             return t
     return t if made is None else made
+
+
+def _of_complex_determinant(t: Term, values: Mapping[Var, Term]) -> Term:
+    """log(det(A)), which has the branch of logdet(A); of products and powers it may have another one."""
+    match t:
+        case Call("log", (u,)):
+            found = opened(u, values, _in_place)
+            return Reduce("logdet", found.of) if isinstance(found, Reduce) and found.kind == "det" else t
+        case _:
+            return t
 
 
 def _in_place(t: Term) -> Term:
