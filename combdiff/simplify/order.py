@@ -103,6 +103,11 @@ class ReadingOrder:
             case Mul(factors) if not isinstance(t.type, Index):
                 inner = _numbers_of_deltas([self(f, met) for f in factors])
                 return _product(self._primitive(inner), self.rank, met)
+            case Delta(left, right, body) if isinstance(left.type, Index) and not isinstance(t.type, Index):
+                # a + δ(i, j, -1) is a - δ(i, j, 1)
+                size, rest = split_coefficient(self(body, met))
+                sign = MINUS_ONE if size.real < 0 and not size.imag else ONE
+                return mul(sign, delta(self(left, met), self(right, met), mul(sign, size, rest)))
             case Pow(base, Const() as n) if self.collect and n.is_integer and n.real < 0:
                 size, rest = content(self(base, met))
                 return mul(power(size, n), power(rest, n))

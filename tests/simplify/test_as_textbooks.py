@@ -88,6 +88,16 @@ FORMS = {
         "begin Z = (i, k) -> sum(j, H(i, j) * H(k, j)') + delta(i, k, 1) D = det(Z) "
         "(i, j) -> 2 * sum(k, H(k, j) * (inv(Z)(i, k) + 2 * D * adjugate(Z)(i, k))) end"
     ),
+    "(A::RM{n, n}) -> begin E = (i, j) -> (A(i, j) - delta(i, j, 1)) / 2; sum((i, j), E(i, j)^4) end": (
+        "begin E = (i, j) -> 1/2 * (A(i, j) - delta(i, j, 1)) (i, j) -> 2 * E(i, j)^3 end"
+    ),
+    # what is real has no imaginary part
+    "(ψ::CV{n}) -> (A::RV{n}) -> sum(i, i + 1 < n, abs2(ψ(i + 1) - exp(im * A(i)) * ψ(i)))": (
+        "i -> -2 * imag(ψ(i)' * where(i + 2 <= n, ψ(i + 1) * exp(-im * A(i))))"
+    ),
+    "(a::CV) -> (x::RV) -> sum(i, real(a(i)' * (exp(im * x(i)) * a(i) - a(i))))": (
+        "i -> abs2(a(i)) * imag(exp(-im * x(i)))"
+    ),
     # terms stand in the order in which the program writes them, everywhere
     "(V::R, S::RV, v::RV) -> (K::R) -> sum(i, (v(i) - V * S(i) / (K + S(i)))^2)": (
         "2 * V * sum(i, S(i) * (v(i) - V * S(i) / (K + S(i))) / (K + S(i))^2)"
