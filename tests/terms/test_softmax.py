@@ -346,6 +346,8 @@ DIFFERENCES = {
     "log((exp(x(0)) - exp(3 * x(0))) * (exp(x(1)) - exp(2 * x(1))))": (
         lambda w, x: np.log((np.exp(x[0]) - np.exp(3 * x[0])) * (np.exp(x[1]) - np.exp(2 * x[1])))
     ),
+    "log(sum(i, w(0) * exp(x(i))) / w(1))": lambda w, x: np.log(w[0] * np.exp(x).sum() / w[1]),
+    "log(mean(i, w(0) * exp(-x(i))) / sinh(w(1)))": lambda w, x: np.log(w[0] * np.exp(-x).mean() / np.sinh(w[1])),
     "log(softmax(i, w(i), x(i))(0) * softmax(i, w(i), 2 * x(i))(0))": (
         lambda w, x: np.log(w[0] ** 2 * np.exp(3 * x[0]) / total(w, x) / total(w, 2 * x))
     ),

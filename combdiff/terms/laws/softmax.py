@@ -136,7 +136,7 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
     match t:
         case Sum():
             found = _Exponentials.of(t)
-            return None if found is None or (positive and found.is_signed) else found.logarithm()
+            return None if found is None or (positive and not found.is_at_least_zero) else found.logarithm()
         case App(Reduce("softmax", _) as whole, args):
             is_signed = not (whole.mark == ONE or at_least_zero(whole.mark))
             at = dict(zip(whole.indices, args, strict=True))
@@ -313,8 +313,13 @@ class _Exponentials:
 
     @property
     def is_signed(self) -> bool:
-        """Whether the sum may be below 0."""
+        """Whether the sum without what stands before it may be below 0."""
         return not at_least_zero(self.weight)
+
+    @property
+    def is_at_least_zero(self) -> bool:
+        """Whether all of it is 0 at least."""
+        return at_least_zero(self.weight) and (self.outside == ONE or at_least_zero(self.outside))
 
     @classmethod
     def of(cls, t: Term) -> _Exponentials | None:
