@@ -44,9 +44,11 @@ from combdiff.terms.terms import (
     bound_by,
     children,
     fresh,
+    neg,
     rebuild,
     reduced,
     reduction,
+    split_coefficient,
     substitute,
     subterms,
 )
@@ -176,10 +178,11 @@ class Names:
         return self.written_out(Traverser(visit)(t))
 
     def named(self, u: Term, scope: Sequence[Var]) -> Term:
-        """`u`, or an entry of a value of its own if it is worth a name."""
+        """`u`, or an entry of a value of its own if it is worth a name; u and -u have one name."""
         if u.free.isdisjoint(self.reached) or not is_worth_a_name(u):
             return u
-        return self.always_named(u, scope)
+        c, _ = split_coefficient(u)
+        return neg(self.always_named(neg(u), scope)) if c.real < 0 and not c.imag else self.always_named(u, scope)
 
     def always_named(self, u: Term, scope: Sequence[Var]) -> Term:
         """An entry of a value of its own, made of `u`."""

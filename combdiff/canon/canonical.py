@@ -14,7 +14,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.both_orders import orders_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
-from combdiff.canon.like_terms.complements import sides_of
+from combdiff.canon.like_terms.complements import has_sides, sides_of
 from combdiff.canon.like_terms.fractions import cancelled
 from combdiff.canon.like_terms.nested import without_nested_fractions
 from combdiff.canon.like_terms.opening import factors_written, has_signs_alone, multiplied_out
@@ -28,9 +28,9 @@ from combdiff.terms.terms import (
     ZERO,
     Add,
     App,
+    Call,
     Conj,
     Const,
-    Indicator,
     Lam,
     Let,
     Mul,
@@ -40,6 +40,7 @@ from combdiff.terms.terms import (
     Term,
     Var,
     add,
+    call,
     children,
     conj,
     holds,
@@ -242,9 +243,21 @@ def _merged_below(
         case Mul() if (met := with_signs_met(t)) is not None:
             return mul(*met[0], met[1])
         case Mul() | Sum():
-            return without_nested_fractions(t) if holds(t, Pow) else t
+            return without_nested_fractions(t) if holds(t, Pow, Add) else t
+        case Call("real" | "imag" as part, (Mul(factors),)) if any(isinstance(f, Add) for f in factors):
+            return _of_what_counts(part, factors, form)
         case _:
             return t
+
+
+def _of_what_counts(part: str, factors: Sequence[Term], form: Callable[[Term], NormalForm]) -> Term:
+    """imag(z' (a - z)) is imag(z' a), for z' z is real."""
+    left = list(factors)
+    for n, f in enumerate(factors):
+        if isinstance(f, Add):
+            rest = [*left[:n], *left[n + 1 :]]
+            left[n] = add(*(u for u in f.terms if form(call(part, mul(*rest, u))).sign))
+    return call(part, mul(*left))
 
 
 def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) -> Term:
@@ -298,7 +311,8 @@ def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term
         if found.sign:
             key, coefficient = _signed(found)
             groups.setdefault(key, []).append((coefficient, u))
-    left = [u for group in groups.values() if (u := _merged(group)) != ZERO]
+    merged = {key: u for key, group in groups.items() if (u := _merged(group)) != ZERO}
+    left = _both_sides(merged, form).values()
     opened = [u for u, own in zip(terms, parts, strict=True) if len(own) > 1]
     if len(left) < count and all(isinstance(split_coefficient(u)[1], Add) for u in opened):
         return add(*left)
@@ -308,8 +322,11 @@ def _opened(terms: Collection[Term], form: Callable[[Term], NormalForm]) -> Term
 
 
 def _both_sides(terms: dict[Hashable, Term], form: Callable[[Term], NormalForm]) -> dict[Hashable, Term]:
-    """Terms by their forms: two that are alike, one where a condition holds and one where it does not, are one."""
-    guarded = [key for key, term in terms.items() if holds(term, Indicator)]
+    """Terms by their forms: two that are alike, one where a condition holds and one where it does not, are one.
+
+    So are two with the shares of one whole, σ(t) and σ(-t).
+    """
+    guarded = [key for key, term in terms.items() if has_sides(term)]
     left = dict(terms)
     for key in guarded if len(guarded) > 1 else ():
         for side in sides_of(left[key]) if key in left else ():

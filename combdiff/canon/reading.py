@@ -62,11 +62,14 @@ from combdiff.terms.terms import (
     Var,
     call,
     domains_compared,
+    holds,
     holds_entries,
     is_integer_valued,
+    mul,
     power,
     size,
     split_coefficient,
+    substitute,
 )
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Index, Map, Number, Symmetry, Type, is_complex
 
@@ -119,14 +122,39 @@ class Reader:
             case Call(name, args):
                 return self._call(t, name, args)
             case Delta(left, right, body) | Indicator(left, right, body):
-                c, node = self.read(body)
+                c, node = self._at_either(left, right, body) if isinstance(t, Delta) else self.read(body)
                 return (NOTHING, EMPTY) if c == NOTHING else (c, product([self._condition(t, left, right), node]))
             case Var():
                 return UNIT, self._scalar(t)
             case _:
                 return UNIT, self._whole(t)
 
+    def _at_either(self, left: Term, right: Term, body: Term) -> tuple[Coefficient, Node]:
+        """What a δ of two indices selects, at one of them: d(i) δ(i, j) is d(j) δ(i, j), so that it is symmetric.
+
+        Of two bound ones the search finds the least.
+        """
+        if not (isinstance(left, Var) and isinstance(right, Var) and isinstance(left.kind, Index)):
+            return self.read(body)
+        if left.kind != right.kind or body.free.isdisjoint((left, right)):
+            return self.read(body)
+        (n, one), (_, other) = sorted(((self.names.get(v, -v.uid), v) for v in (left, right)), key=lambda e: e[0])
+        if n < 0:
+            return self.read(substitute(body, {other: one}))
+        if holds(body, Delta):
+            return self.read(body)
+        (c, node), (d, mirrored) = (self.read(substitute(body, {a: b})) for a, b in ((one, other), (other, one)))
+        if NOTHING in (c, d):
+            return NOTHING, EMPTY
+        return UNIT, Either(((1, scaled(c, node)), (1, scaled(d, mirrored))))
+
     def _product(self, parts: Sequence[Term]) -> tuple[Coefficient, Node]:
+        for d in parts:
+            if isinstance(d, Delta) and isinstance(d.left.type, Index):
+                beside = [u for u in parts if u is not d and not u.free.isdisjoint((d.left, d.right))]
+                if beside:
+                    selected = Delta(d.left, d.right, mul(d.body, *beside))
+                    return self._product([selected, *(u for u in parts if u is not d and u not in beside)])
         c = UNIT
         nodes = []
         for part in parts:
@@ -278,7 +306,7 @@ class Reader:
         """An entry of a tensor at entries of arrays of integers, the least of its images; a value of another map."""
         f, real = t.function, not is_complex(t.type)
         plain = Operation("()", (self._whole(f), *arguments), real=real)
-        if isinstance(f, Reduce) and f.kind in TURNING:
+        if isinstance(f, Reduce) and (f.kind in TURNING or _is_of_real_values(f)):
             turned = Operation("()", (plain.parts[0], *arguments[::-1]), real=real)
             images = {SYMMETRIC: turned, HERMITIAN: conjugated(turned)}
             return Either(((1, plain), *((1, images[law]) for law in self.laws(f))))
@@ -340,7 +368,9 @@ class Reader:
                 squares = Lam(params, Tuple((mark, call("abs2", body))))
                 return Operation("norm", (self._whole(squares),), real=True)
             case Diff(kind, of) | Reduce(kind, of):
-                return Operation(kind, (self._whole(of),), real=not is_complex(t.type))
+                # the determinant of a Hermitian matrix is real
+                is_hermitian = isinstance(t, Reduce) and kind == "det" and HERMITIAN in self.laws(t)
+                return Operation(kind, (self._whole(of),), real=is_hermitian or not is_complex(t.type))
             case Loop(_, _, _, step, start):
                 return Operation(
                     f"loop {label(t)}", (self._whole(step), self._whole(start)), real=not is_complex(t.type)
@@ -370,6 +400,11 @@ class Reader:
         self.names = outer
         kinds = repr(tuple(p.kind for p in params))
         return Operation(f"λ{kinds}", (node,), commutes=True, real=not is_complex(body.type), binds=symbols)
+
+
+def _is_of_real_values(f: Reduce) -> bool:
+    """Whether it is a matrix of eigenvectors and real numbers, so that it is Hermitian where the first one is."""
+    return f.kind == "spectral" and not any(is_complex(k.type) for k in f.marks)
 
 
 def _is_zero(f: Factor) -> bool:

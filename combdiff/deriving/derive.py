@@ -63,12 +63,7 @@ def derived(
     """The derivation of a program that was read, with `remarks` on how it was read."""
     with deep_recursion():
         simplifier.raw = MODES[mode].raw
-        simplifier.names = index_names(program)
-        simplifier.definitions = {var.name for t in subterms(program, Let) for var, _ in t.bindings}
-        simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
-        simplifier.intervals = list(dict.fromkeys([*simplifier.intervals, *intervals_in(program)]))
-        simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
-        simplifier.divided, simplifier.written = divisors(program), (program,)
+        tell(simplifier, program)
         note = note_on_value(program, simplifier.budget) if MODES[mode].of_real_part else ""
         note = "\n".join(filter(None, [*remarks, note, PROJECTED if symmetric else ""]))
         simplifier.steps.append(Step("program", as_asked(program, mode), note=note))
@@ -82,6 +77,16 @@ def derived(
     steps = Steps(simplifier.steps)
     how = simplifier.expand, simplifier.seconds, simplifier.nodes, name, symmetric
     return Derivation(text, mode, program, term, steps, *how)
+
+
+def tell(simplifier: Simplifier, program: Term) -> None:
+    """Tell a simplifier what the program says: names, sizes, and what it divides by."""
+    simplifier.names = index_names(program)
+    simplifier.definitions = {var.name for t in subterms(program, Let) for var, _ in t.bindings}
+    simplifier.rank = {p: n for n, p in enumerate(parameters_of(program))}
+    simplifier.intervals = list(dict.fromkeys([*simplifier.intervals, *intervals_in(program)]))
+    simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
+    simplifier.divided, simplifier.written = divisors(program), (program,)
 
 
 def derived_again(d: Derivation, mode: str, program: Term, simplifier: Simplifier) -> Derivation:

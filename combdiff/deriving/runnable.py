@@ -20,7 +20,7 @@ from combdiff.calculus.functions.points import Points
 from combdiff.calculus.markers import SIMPLIFIED
 from combdiff.calculus.modes import without_derivatives
 from combdiff.calculus.shared_parts import programs_to_run
-from combdiff.deriving.derive import derived_again, simplifier_like
+from combdiff.deriving.derive import derived_again, simplifier_like, tell
 from combdiff.deriving.valued import with_value
 from combdiff.errors import CombDiffError, UnsupportedError
 from combdiff.gate.gate import Gate
@@ -109,6 +109,7 @@ class Runnable:
             return f
         points = Points.of(f)
         simplifier = simplifier_like(d, d.expand)
+        tell(simplifier, d.program)
         return simplifier.value(f) if points is None else points.back(simplifier.value(points.map))
 
     @cached_property

@@ -235,6 +235,8 @@ def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
         return UNIT_MATRIX
     if name in ("i", "j"):
         return IMAGINARY
+    if name == "e":
+        return "write exp(x) for a power of Euler's number, e^x; another number is a parameter, `(e::R) -> …`"
     if not name.isidentifier():
         return "write numbers with digits: 1/2"
     if name in _SIZES:

@@ -43,6 +43,7 @@ from combdiff.terms.terms import (
     apply,
     call,
     children,
+    conj,
     delta,
     diff,
     factors_of,
@@ -102,6 +103,11 @@ class ReadingOrder:
             case Mul(factors) if not isinstance(t.type, Index):
                 inner = _numbers_of_deltas([self(f, met) for f in factors])
                 return _product(self._primitive(inner), self.rank, met)
+            case Delta(left, right, body) if isinstance(left.type, Index) and not isinstance(t.type, Index):
+                # a + δ(i, j, -1) is a - δ(i, j, 1)
+                size, rest = split_coefficient(self(body, met))
+                sign = MINUS_ONE if size.real < 0 and not size.imag else ONE
+                return mul(sign, delta(self(left, met), self(right, met), mul(sign, size, rest)))
             case Pow(base, Const() as n) if self.collect and n.is_integer and n.real < 0:
                 size, rest = content(self(base, met))
                 return mul(power(size, n), power(rest, n))
@@ -114,8 +120,8 @@ class ReadingOrder:
                 return diff(kind, lam(params, _named_whole(self(body, met))))
             case App(Var() as tensor, _) | Conj(App(Var() as tensor, _)) if tensor not in self.unused:
                 return plainest(t, met, self.derived.get(tensor, ()))
-            case App(Reduce(kind) as whole, _) if kind in TURNING:
-                entry = rebuild(t, [self(c, met) for c in children(t)])
+            case App(Reduce(kind) as whole, _) | Conj(App(Reduce(kind) as whole, _)) if kind in TURNING:
+                entry = _with_inner(t, lambda u: self(u, met))
                 return plainest(entry, met, laws_of_matrix(whole, self.derived, self.unused))
             case _:
                 below = children(t)
@@ -266,8 +272,15 @@ def _deltas_out(indices: Sequence[Var], body: Term) -> tuple[list[Delta], Term]:
     return found, mul(number, rest)
 
 
+def _with_inner(t: Term, change: Callable[[Term], Term]) -> Term:
+    """An entry, or its conjugate, with what it is an entry of and its indices changed."""
+    if isinstance(t, Conj):
+        return conj(_with_inner(t.term, change))
+    return rebuild(t, [change(c) for c in children(t)])
+
+
 def _numbers_of_deltas(factors: Sequence[Term]) -> list[Term]:
-    """Each number of a product once: 2 δ(i, j, -x/2) is δ(i, j, -x), and 2 y δ(i, j, -x/2) is -y δ(i, j, x)."""
+    """Each number of a product once: 2 δ(i, j, -x/2) is -δ(i, j, x), and 2 y δ(i, j, -x/2) is -y δ(i, j, x)."""
     flat = [f for u in factors for f in factors_of(u)]
     numbers = [f for f in flat if isinstance(f, Const)]
     deltas = [f for f in flat if isinstance(f, Delta)]
@@ -276,7 +289,9 @@ def _numbers_of_deltas(factors: Sequence[Term]) -> list[Term]:
     number, rest = mul(*numbers), [f for f in flat if not isinstance(f, Const)]
     if len(rest) == 1:
         (at,) = deltas
-        return [delta(at.left, at.right, mul(number, at.body))]
+        size, body = split_coefficient(mul(number, at.body))
+        sign, size = (MINUS_ONE, mul(MINUS_ONE, size)) if size.real < 0 else (ONE, size)
+        return [sign, delta(at.left, at.right, mul(size, body))]
     found = [number]
     for f in rest:
         size, body = split_coefficient(f.body) if isinstance(f, Delta) else (ONE, ONE)

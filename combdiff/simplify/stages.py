@@ -28,6 +28,7 @@ from combdiff.calculus.loops.recurrences import as_step
 from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries, normal_form
 from combdiff.canon.like_terms.cases import with_cases_in_one_sum
+from combdiff.canon.like_terms.nested import without_fractions_in_sums
 from combdiff.canon.repeats import once_a_form
 from combdiff.errors import BudgetError, CheckError, UnsupportedError
 from combdiff.language.printing.anchors import domains_of
@@ -389,7 +390,9 @@ class Simplifier:
         bindings, results = parts_of(with_sums_shifted(with_entries_together(body)))
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
-        return let(bindings, tuple_of(results)), families
+        # a definition that was recognised in a value may stand beside its inverse
+        values = [(var, without_fractions_in_sums(value)) for var, value in bindings]
+        return let(values, tuple_of([*map(without_fractions_in_sums, results)])), families
 
     def _diagonal(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         """`body` without values that are 0 but on diagonals, their entries contracted where they are used."""

@@ -373,3 +373,23 @@ def test_a_loop_leaves_the_products_of_a_batch_products_of_matrices() -> None:
     end""")
     plan = str(d.plan(x=(1000, 64), Q=(100, 64, 64), mu=(100, 64)))
     assert "loop over 100 values, one at a time" in plan and "loop over 64 values" not in plan
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(y::RV{T}) -> (b::R) -> begin s = scan((s, t) -> begin a = b * s; s * (1 - a) + a * y(t) end, 1, T); "
+        "sum(t::N{T}, s(t)^2) end",
+        "(y::RV{T}) -> (b::R) -> begin (s, e) = iterate(((s, e), t) -> begin a = b * s * e; (s - a, e + a * y(t)) end, "
+        "(1, 1), T); e^2 end",
+        # the gradient needs no l, so that it uses r once
+        "(y::RV{T}) -> (a::R) -> begin (m, l) = iterate(((m, l), t) -> begin p = a * sin(m); r = y(t) - p; "
+        "(p + r / 3, l + r^2) end, (1, 0), T); l end",
+    ],
+)
+def test_value_and_gradient_share_a_loop_whose_step_has_definitions(program: str) -> None:
+    d = cd.grad(program)
+    code = d.source(value=True).split('"""')[2]
+    # one sine is of all states at once
+    assert code.count("for ") == 2 and code.count("np.sin(") == 2 * program.count("sin("), code
+    assert d.check()

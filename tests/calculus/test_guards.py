@@ -504,3 +504,13 @@ def test_where_a_share_is_finite(share: str, finite: bool) -> None:
     program = infer(parse(f"(x::RV{{n}}) -> sum(k::N{{n}}, {at.format(share)})"))
     (found,) = [u for u in subterms(program) if isinstance(u, App) and isinstance(u.function, Reduce)]
     assert is_finite(found) == finite
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["exp(r) * (v(j + 1) + v(j))", "v(j) * exp(v(j + 1))", "v(j + 1) * v(j) / v(j + 1)^2", "sqrt(v(j) * v(j + 1))"],
+)
+def test_what_keeps_an_entry_in_range_stands_before_the_comparison_that_reads_it(value: str) -> None:
+    d = cd.grad(f"(a::RV{{n}}, r::R) -> (v::RV{{n}}) -> sum(j, where(j < n - 1, max(a(j), {value})))")
+    assert "j < n - 1 and a(j) <=" in " ".join(str(d).split())
+    assert d.check() and cd.simplified(str(d)).check()

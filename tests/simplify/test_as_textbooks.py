@@ -45,6 +45,59 @@ FORMS = {
     "(y::RV) -> (m::RV, r::R) -> sum(i, r * log(r / (r + m(i))) + y(i) * log(m(i) / (r + m(i))))": (
         "(i -> r * (y(i) / m(i) - 1) / (r + m(i)), sum(i, log(r / (r + m(i)))) + n - sum(i, (y(i) + r) / (r + m(i))))"
     ),
+    # σ(t) and σ(-t) are 1 together: y - σ(Xw) in every spelling of the logistic loss of labels 0 and 1
+    **dict.fromkeys(
+        (
+            "(X::RM, y::RV) -> (w::RV) -> begin p = i -> sigmoid(sum(j, X(i, j) * w(j))); "
+            "-sum(i, y(i) * log(p(i)) + (1 - y(i)) * log(1 - p(i))) end",
+            "(X::RM, y::RV) -> (w::RV) -> begin p = 1 ./ (1 .+ exp.(-X * w)); "
+            "-(y' * log.(p)) - (1 .- y)' * log.(1 .- p) end",
+            "(X::RM, y::RV) -> (w::RV) -> sum(i, softplus(sum(j, X(i, j) * w(j))) - y(i) * sum(j, X(i, j) * w(j)))",
+        ),
+        "j -> sum(i, X(i, j) * (sigmoid(sum(j1, X(i, j1) * w(j1))) - y(i)))",
+    ),
+    "(Y::RM{p, q}) -> (θ::RV{p}, b::RV{q}) -> begin η = (i, j) -> θ(i) - b(j); "
+    "sum((i, j), Y(i, j) * log(sigmoid(η(i, j))) + (1 - Y(i, j)) * log(1 - sigmoid(η(i, j)))) end": (
+        "begin η = (i, j) -> θ(i) - b(j) η_bar = (i, j) -> Y(i, j) - sigmoid(η(i, j)) "
+        "(i -> sum(j, η_bar(i, j)), j -> -sum(i, η_bar(i, j))) end"
+    ),
+    "(a::R) -> (x::R) -> x * normcdf(a) + x * normcdf(-a)": "1",
+    # what a sum is divided by goes, if it stands beside it, also where a definition was recognised
+    "(X::RM, y::RV, e::RV, r::R) -> (b::RV) -> begin m = e .* exp.(X * b); "
+    "-sum(r * log.(r ./ (r .+ m)) + y .* log.(m ./ (r .+ m))) end": (
+        "begin m = i -> e(i) * exp(sum(j, X(i, j) * b(j))) j -> r * sum(i, X(i, j) * (m(i) - y(i)) / (r + m(i))) end"
+    ),
+    "(A::RV{n}) -> (ψ::CV{n}) -> sum(i, i + 1 < n, abs2(ψ(i + 1) - exp(im * A(i)) * ψ(i)))": (
+        "i -> 2 * where(1 <= i, ψ(i) - ψ(i - 1) * exp(im * A(i - 1))) - "
+        "2 * where(i + 2 <= n, ψ(i + 1) * exp(-im * A(i)) - ψ(i))"
+    ),
+    # a diagonal matrix is symmetric
+    "(S::Sym{p}) -> (L::RM{p, q}, ψ::RV{p}) -> begin V = L * L' + Diagonal(ψ); logdet(V) + tr(V \\ S) end": (
+        "begin V = (i, k) -> sum(j, L(i, j) * L(k, j)) + delta(i, k, ψ(i)) "
+        "V_bar = (i, j) -> inv(V)(i, j) - sum((k, k1), S(k, k1) * inv(V)(i, k1) * inv(V)(j, k)) "
+        "((i, j) -> 2 * sum(k, V_bar(i, k) * L(k, j)), i -> V_bar(i, i)) end"
+    ),
+    "(A::Sym{p}) -> (ψ::RV{p}) -> begin B = A + Diagonal(ψ); sum((i, j, k), B(i, j) * B(j, k) * B(k, i)) end": (
+        "begin B = (i, j) -> A(i, j) + delta(i, j, ψ(i)) i -> 3 * sum(k, B(i, k)^2) end"
+    ),
+    # of a Hermitian matrix the determinant is real, and the inverse needs no conjugate
+    "(H::CM{r, t}) -> real(log(det(H * H' + I)))": (
+        "(i, j) -> 2 * sum(k, H(k, j) * inv((i1, k1) -> sum(j1, H(i1, j1) * H(k1, j1)') + delta(i1, k1, 1))(i, k))"
+    ),
+    "(H::CM{r, t}) -> begin Z = H * H' + I; D = det(Z); real(log(D)) + abs2(D) end": (
+        "begin Z = (i, k) -> sum(j, H(i, j) * H(k, j)') + delta(i, k, 1) D = det(Z) "
+        "(i, j) -> 2 * sum(k, H(k, j) * (inv(Z)(i, k) + 2 * D * adjugate(Z)(i, k))) end"
+    ),
+    "(A::RM{n, n}) -> begin E = (i, j) -> (A(i, j) - delta(i, j, 1)) / 2; sum((i, j), E(i, j)^4) end": (
+        "begin E = (i, j) -> 1/2 * (A(i, j) - delta(i, j, 1)) (i, j) -> 2 * E(i, j)^3 end"
+    ),
+    # what is real has no imaginary part
+    "(ψ::CV{n}) -> (A::RV{n}) -> sum(i, i + 1 < n, abs2(ψ(i + 1) - exp(im * A(i)) * ψ(i)))": (
+        "i -> -2 * imag(ψ(i)' * where(i + 2 <= n, ψ(i + 1) * exp(-im * A(i))))"
+    ),
+    "(a::CV) -> (x::RV) -> sum(i, real(a(i)' * (exp(im * x(i)) * a(i) - a(i))))": (
+        "i -> abs2(a(i)) * imag(exp(-im * x(i)))"
+    ),
     # terms stand in the order in which the program writes them, everywhere
     "(V::R, S::RV, v::RV) -> (K::R) -> sum(i, (v(i) - V * S(i) / (K + S(i)))^2)": (
         "2 * V * sum(i, S(i) * (v(i) - V * S(i) / (K + S(i))) / (K + S(i))^2)"

@@ -337,6 +337,39 @@ def total(w: np.ndarray, x: np.ndarray) -> float:
     return (w * np.exp(x)).sum()
 
 
+DIFFERENCES = {
+    "log(sum(i, w(i) * (exp(x(i)) - exp(2 * x(i)))))": lambda w, x: np.log((w * (np.exp(x) - np.exp(2 * x))).sum()),
+    "log(sum(i, w(i) * (sigmoid(x(i)) - sigmoid(2 * x(i)))))": lambda w, x: np.log(
+        (w * (sigma(x) - sigma(2 * x))).sum()
+    ),
+    "log(prod(i, exp(x(i)) - exp(2 * x(i))))": lambda w, x: np.log((np.exp(x) - np.exp(2 * x)).prod()),
+    "log((exp(x(0)) - exp(3 * x(0))) * (exp(x(1)) - exp(2 * x(1))))": (
+        lambda w, x: np.log((np.exp(x[0]) - np.exp(3 * x[0])) * (np.exp(x[1]) - np.exp(2 * x[1])))
+    ),
+    "log(sum(i, w(0) * exp(x(i))) / w(1))": lambda w, x: np.log(w[0] * np.exp(x).sum() / w[1]),
+    "log(mean(i, w(0) * exp(-x(i))) / sinh(w(1)))": lambda w, x: np.log(w[0] * np.exp(-x).mean() / np.sinh(w[1])),
+    "log(softmax(i, w(i), x(i))(0) * softmax(i, w(i), 2 * x(i))(0))": (
+        lambda w, x: np.log(w[0] ** 2 * np.exp(3 * x[0]) / total(w, x) / total(w, 2 * x))
+    ),
+}
+
+
+def sigma(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("objective", DIFFERENCES)
+def test_factors_and_terms_may_be_negative_where_the_whole_is_not(objective: str) -> None:
+    f, value = cd.grad(f"(w::RV) -> (x::RV) -> {objective}").compile(value=True), DIFFERENCES[objective]
+    last = -0.4 if "prod" in objective else 0.0  # where a difference is 0
+    for w, x in (([-1.0, -2.0], [0.3, 0.7]), ([-1.0, -2.0, 0.1, -3.0], [0.3, 0.6, -0.2, last])):
+        found, gradient = f(np.array(w), np.array(x))
+        assert found == pytest.approx(value(np.array(w), np.array(x)), rel=1e-12)
+        steps = [value(np.array(w), np.array(x) + 1e-20j * e).imag / 1e-20 for e in np.eye(len(x))]
+        np.testing.assert_allclose(gradient, steps, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.sampled
 @pytest.mark.parametrize("objective", SIGNED)
 def test_weights_may_make_a_sum_negative(objective: str, library: Numbers) -> None:

@@ -1,29 +1,62 @@
-"""Merges a value where a condition holds with the same value where it does not.
+"""Merges a value where a condition holds with the same value where it does not, and shares that are a whole.
 
 where(c < d, a) + where(d <= c, a)          is a
+a σ(t) + a σ(-t)                            is a
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from combdiff.terms.arithmetic import opposite
 from combdiff.terms.conditions.comparing import NEGATED, compared, comparison_of
 from combdiff.terms.conditions.guards import condition_of, under
 from combdiff.terms.conditions.ordering import excluded
 from combdiff.terms.network import conditions_apart, network
-from combdiff.terms.terms import ONE, Delta, Indicator, Term, delta, indicator, is_integer_valued, mul, total
+from combdiff.terms.terms import (
+    ONE,
+    TWO,
+    Call,
+    Delta,
+    Indicator,
+    Term,
+    delta,
+    holds,
+    indicator,
+    is_integer_valued,
+    mul,
+    subterms,
+    total,
+)
+
+WHOLE = {"sigmoid": ONE, "erfc": TWO}
+"""f(t) + f(−t) of functions for which it is a number, for every real t."""
 
 
 class OneSide(NamedTuple):
-    """A term that is 0 where a condition does not hold: the `other` one is 0 where it does, `both` has no condition."""
+    """A term, the `other` one that it complements, and what `both` are together.
+
+    A term is 0 where a condition does not hold: the other one is 0 where it does, and both have no condition.
+    """
 
     other: Term
     both: Term
 
 
+def has_sides(t: Term) -> bool:
+    """Whether `t` holds a condition, or a share of a whole.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> has_sides(Call("sigmoid", (fresh("x", REAL),))), has_sides(ONE)
+    (True, False)
+    """
+    return holds(t, Indicator) or any(isinstance(u, Call) and u.primitive in WHOLE for u in subterms(t))
+
+
 def sides_of(t: Term) -> Iterator[OneSide]:
-    """For each condition on the factors of `t`, or of the sum that it is, that says that others do not all hold.
+    """For each condition on the factors of `t`, or of the sum that it is, and for each factor σ(u) and its like.
 
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL
@@ -31,19 +64,31 @@ def sides_of(t: Term) -> Iterator[OneSide]:
     >>> (found,) = sides_of(compared(x, "<", y, x))
     >>> found.other == compared(y, "<=", x, x), found.both == x
     (True, True)
+    >>> next(sides_of(Call("sigmoid", (x,)))).both == ONE
+    True
     """
     whole = network(t, conditions_apart)
     marks = [f for f in whole.factors if isinstance(f, Indicator | Delta) and f.body == ONE]
-    beside = mul(*(f for f in whole.factors if f not in marks))
+    beside = [f for f in whole.factors if f not in marks]
+    found: list[tuple[Term | None, Term]] = []
     for mark in marks:
-        if not isinstance(mark, Indicator):
-            continue
-        both = beside
-        for m in marks:
-            both = both if m is mark else (delta if isinstance(m, Delta) else indicator)(m.left, m.right, both)
-        other = opposite_of(mark, both)
-        if other is not None:
-            yield OneSide(*(mul(whole.coefficient, total(whole.indices, u)) for u in (other, both)))
+        if isinstance(mark, Indicator):
+            both = _under([m for m in marks if m is not mark], mul(*beside))
+            found.append((opposite_of(mark, both), both))
+    for share in beside:
+        if isinstance(share, Call) and (together := WHOLE.get(share.primitive)):
+            rest = [f for f in beside if f is not share]
+            other = Call(share.primitive, (opposite(share.args[0]),))
+            found.append((_under(marks, mul(*rest, other)), _under(marks, mul(together, *rest))))
+    for other_one, both in found:
+        if other_one is not None:
+            yield OneSide(*(mul(whole.coefficient, total(whole.indices, u)) for u in (other_one, both)))
+
+
+def _under(marks: Iterable[Indicator | Delta], body: Term) -> Term:
+    for m in marks:
+        body = (delta if isinstance(m, Delta) else indicator)(m.left, m.right, body)
+    return body
 
 
 def opposite_of(mark: Indicator, body: Term) -> Term | None:

@@ -1,6 +1,8 @@
-"""Fractions in a divisor go, if what they are divided by stands beside it.
+"""Fractions in a sum go, or in a divisor, if what they are divided by stands beside it.
 
 (v + 1) / v / s^2 Σ_i x_i / (1 + x_i^2 / v / s^2)        is   (v + 1) Σ_i x_i / (v s^2 + x_i^2)
+m (1 - y / m)                                            is   m - y
+exp(-im t) (a - b exp(im t))                             is   a exp(-im t) - b
 """
 
 from __future__ import annotations
@@ -8,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from combdiff.canon.like_terms.opening import factors_written
 from combdiff.terms.network import network
-from combdiff.terms.terms import Add, Const, Pow, Term, add, factors_of, mul, number, power, total
+from combdiff.terms.terms import Add, Const, Mul, Pow, Sum, Term, Traverser, add, factors_of, mul, number, power, total
+from combdiff.terms.types import Index
 
 
 def without_nested_fractions(t: Term) -> Term:
@@ -25,12 +29,24 @@ def without_nested_fractions(t: Term) -> Term:
     """
     whole = network(t)
     factors = list(whole.factors)
-    found = next(filter(None, (_cleared(f, factors) for f in factors)), None)
+    found = next(filter(None, (rule(f, factors) for rule in (_cleared, _multiplied) for f in factors)), None)
     if found is None:
         return t
     outer = [f for f in found if f.free.isdisjoint(whole.indices)]
     inner = mul(*(f for f in found if f not in outer))
     return mul(whole.coefficient, *outer, total(whole.indices, inner))
+
+
+def without_fractions_in_sums(t: Term) -> Term:
+    """`t` with all of its products without such fractions.
+
+    >>> from combdiff.terms.terms import MINUS_ONE, ONE, fresh, neg
+    >>> from combdiff.terms.types import REAL
+    >>> y, m = fresh("y", REAL), fresh("m", REAL)
+    >>> without_fractions_in_sums(mul(m, add(ONE, neg(mul(y, power(m, MINUS_ONE)))))) == add(m, neg(y))
+    True
+    """
+    return Traverser(lambda u: without_nested_fractions(u) if isinstance(u, Mul | Sum) else u, Add)(t)
 
 
 def _cleared(f: Term, factors: Sequence[Term]) -> list[Term] | None:
@@ -47,6 +63,25 @@ def _cleared(f: Term, factors: Sequence[Term]) -> list[Term] | None:
                     opened = power(add(*(mul(multiple, u) for u in terms)), exponent)
                     return list(factors_of(mul(*rest, opened)))
     return None
+
+
+def _multiplied(f: Term, factors: Sequence[Term]) -> list[Term] | None:
+    """The factors after the sum `f` of them has met what its terms are divided by, if fewer are written."""
+    if not isinstance(f, Add) or isinstance(f.type, Index):
+        return None
+    rest = [g for g in factors if g is not f]
+    for g in rest:
+        if isinstance(g, Add) or not any(_meet(g, u) for u in f.terms):
+            continue
+        opened = add(*(mul(g, u) for u in f.terms))
+        if factors_written(opened) < 1 + factors_written(f):
+            return [*factors_of(mul(opened, *(h for h in rest if h is not g)))]
+    return None
+
+
+def _meet(g: Term, u: Term) -> bool:
+    """Whether a factor meets its inverse in a term."""
+    return factors_written(mul(g, u)) < factors_written(u)
 
 
 def _divisors(factors: Sequence[Term]) -> Mapping[Term, Fraction]:

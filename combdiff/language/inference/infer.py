@@ -17,7 +17,7 @@ from combdiff.language.inference import calls, conditions, tensors
 from combdiff.language.inference.constructs import listings
 from combdiff.language.inference.constructs.hermitian import check_hermitian, without_products
 from combdiff.language.inference.constructs.loops import with_last_apart
-from combdiff.language.inference.constructs.reductions import check_ranges
+from combdiff.language.inference.constructs.reductions import check_ranges, refuse_values
 from combdiff.language.inference.constructs.sharing import without_calls
 from combdiff.language.inference.declarations import Kinds, bounds_of
 from combdiff.language.inference.domains import Ranges
@@ -376,6 +376,9 @@ class Elaborator:
         indices = tuple([self.bound(p) for p in e.params])
         entries: dict[str, Entry | None] = {index.name: index for index in indices}
         inner = scope.child(entries)
+        for p in e.params:
+            if p.kind is None:
+                refuse_values("sum", Name(p.name, p.span), (e.condition, e.body), scope)
         for p, index in zip(e.params, indices, strict=True):
             if not isinstance(index.kind, Index | Map) and not is_real(index.kind):
                 raise _not_summed(p, index)

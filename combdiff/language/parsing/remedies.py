@@ -153,6 +153,7 @@ OF_CHARACTERS = (
         after=r":\s*-?\w+\s*[\]),:]",
     ),
     Remedy("write tr(A' * B) for A : B, and x::T for a type", words=":", before=r"[\w)] ", after=r": [\w(]"),
+    Remedy(_INDEX_ALONE, before=r"(\bsum|\bprod|∑)\(\s*\w+\s+in\s+\w+\.?", after=r"\."),
     Remedy(_attribute, before=r"(?P<owner>\w*)", after=r"\.(?P<name>\w+)"),
     Remedy(
         "write {owner}' for the adjoint, transpose({owner}) for the transpose",
@@ -190,7 +191,7 @@ OF_CHARACTERS = (
     Remedy("write x::T for a type, :conj for an action", words=":"),
     Remedy("write sqrt(x)", words="√"),
     Remedy("write sum(x::R, f(x)) for an integral", words="∫"),
-    Remedy("write a comment after #, and the remainder of a by b as a - b * floor(a / b)", words="%"),
+    Remedy("write a comment after #, and the remainder of a by b as mod(a, b)", words="%"),
     Remedy("remove it"),
 )
 

@@ -37,6 +37,7 @@ from combdiff.terms.terms import (
     fresh,
     lam,
     mul,
+    neg,
     number,
     power,
     slots_of,
@@ -94,7 +95,7 @@ def real_parts_by_term(t: Term) -> Term:
 
 
 def with_plain_parts(t: Term) -> Term:
-    """`t` with −Im z for Re(i z), with Re z for Im(i z), and with real factors in front of both.
+    """`t` with −Im z for Re(i z), with Re z for Im(i z), −Im z for Im z', and with real factors in front of both.
 
     Those that are summed over stay, so that the product is one of matrices.
 
@@ -111,6 +112,8 @@ def with_plain_parts(t: Term) -> Term:
         match u:
             case Call("real" | "imag" as part, (Mul() as product,)):
                 return _plain_part(part, *split_coefficient(product), summed)
+            case Call("imag", (Conj(z),)):
+                return neg(call("imag", z))
             case _:
                 return u
 
@@ -118,8 +121,14 @@ def with_plain_parts(t: Term) -> Term:
 
 
 def _plain_part(part: str, c: Const, product: Term, summed: Collection[Var]) -> Term:
-    outer = [f for f in factors_of(product) if not is_complex(f.type) and f.free.isdisjoint(summed)]
-    inner = mul(*(f for f in factors_of(product) if f not in outer))
+    factors = [*factors_of(product)]
+    for z in factors_of(product):
+        if conj(z) in factors and is_complex(z.type) and z.free.isdisjoint(summed):
+            factors = [f for f in factors if f not in (z, conj(z))] + [call("abs2", z)]
+    outer = [f for f in factors if not is_complex(f.type) and f.free.isdisjoint(summed)]
+    inner = mul(*(f for f in factors if f not in outer))
+    if part == "imag" and not c.imag and isinstance(inner, Conj):
+        return mul(MINUS_ONE, c, *outer, call(part, inner.term))
     if c.real or not c.imag:
         return mul(*outer, call(part, mul(c, inner)))
     if part == "real":

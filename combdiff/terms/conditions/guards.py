@@ -411,8 +411,17 @@ def under(guard: Iterable[Condition], t: Term) -> Term:
         case _:
             c, rest = split_coefficient(t)
             for condition in reversed(tuple(guard)):
-                rest = condition.over(rest)
+                rest = _placed(condition, rest)
             return mul(c, rest)
+
+
+def _placed(condition: Condition, t: Term) -> Term:
+    """`t` where a condition holds, which stays under those that keep the entries that it compares in range."""
+    if not isinstance(t, Indicator) or not any(map(reads_beyond, (condition.left, condition.right))):
+        return condition.over(t)
+    if any(map(reads_beyond, (t.left, t.right))):
+        return condition.over(t)
+    return indicator(t.left, t.right, _placed(condition, t.body))
 
 
 def inside(condition: Condition, t: Term) -> Term:

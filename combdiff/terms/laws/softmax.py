@@ -90,7 +90,7 @@ def _may_overflow(t: Term) -> bool:
 def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
     """A logarithm, a product or an exponential in a stable form, if it has one."""
     if is_complex(t.type):
-        return t
+        return _of_complex_determinant(t, values)
     match t:
         case Call("log", (u,)):
             made = logarithm(opened(u, values, _in_place))
@@ -106,6 +106,16 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         case _:
             return t
     return t if made is None else made
+
+
+def _of_complex_determinant(t: Term, values: Mapping[Var, Term]) -> Term:
+    """log(det(A)), which has the branch of logdet(A); of products and powers it may have another one."""
+    match t:
+        case Call("log", (u,)):
+            found = opened(u, values, _in_place)
+            return Reduce("logdet", found.of) if isinstance(found, Reduce) and found.kind == "det" else t
+        case _:
+            return t
 
 
 def _in_place(t: Term) -> Term:
@@ -126,11 +136,13 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
     match t:
         case Sum():
             found = _Exponentials.of(t)
-            return None if found is None or (positive and found.is_signed) else found.logarithm()
+            return None if found is None or (positive and not found.is_at_least_zero) else found.logarithm()
         case App(Reduce("softmax", _) as whole, args):
-            return _of_share(whole, dict(zip(whole.indices, args, strict=True)))
+            is_signed = not (whole.mark == ONE or at_least_zero(whole.mark))
+            at = dict(zip(whole.indices, args, strict=True))
+            return None if positive and is_signed else _of_share(whole, at)
         case Add():
-            return _of_sum(add(*flat(t)))
+            return _of_sum(add(*flat(t)), positive)
         case Call("exp", (u,)):
             return u
         case Call("sigmoid", _):
@@ -174,15 +186,15 @@ def _is_above_zero(t: Term) -> bool:
             return t == PI or above_zero(t)
 
 
-def _of_sum(t: Term) -> Term | None:
+def _of_sum(t: Term, positive: bool) -> Term | None:
     """log(1 + exp(u)), log(1 − σ(u)), and their relatives."""
     if not isinstance(t, Add):
-        return logarithm(t)
+        return logarithm(t, positive)
     found = exponentials.logarithm(t) or _of_all_other_shares(t)
     if found is None and ONE in t.terms and len(t.terms) == 2:
         inner = _of_part(sub(t, ONE))
         found = None if inner is None else softplus(inner)
-    return logarithm_of_sum(t, _of_part) if found is None else found
+    return logarithm_of_sum(t, _of_part, positive) if found is None else found
 
 
 def _of_power(t: Term, base: Term, positive: bool) -> Term | None:
@@ -301,8 +313,13 @@ class _Exponentials:
 
     @property
     def is_signed(self) -> bool:
-        """Whether the sum may be below 0."""
+        """Whether the sum without what stands before it may be below 0."""
         return not at_least_zero(self.weight)
+
+    @property
+    def is_at_least_zero(self) -> bool:
+        """Whether all of it is 0 at least."""
+        return at_least_zero(self.weight) and (self.outside == ONE or at_least_zero(self.outside))
 
     @classmethod
     def of(cls, t: Term) -> _Exponentials | None:
@@ -394,8 +411,13 @@ class _Exponentials:
 
 
 def _exponent(t: Term) -> Term | None:
-    """The u of exp(u), which is log(exp(a) + exp(b)) of a sum of a few exponentials."""
-    return logarithm_of_sum(t, _of_part) if isinstance(t, Add) and not is_complex(t.type) else exponent(t)
+    """The u of exp(u), which is log(exp(a) + exp(b)) of a sum of a few exponentials.
+
+    A difference of two is none: it may be below 0, or 0, where the sum that it is a term of has a logarithm.
+    """
+    if isinstance(t, Add) and not is_complex(t.type):
+        return logarithm_of_sum(t, _of_part, positive=True)
+    return exponent(t)
 
 
 def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:

@@ -51,8 +51,11 @@ class _Part:
     grows: bool
 
 
-def logarithm_of_sum(t: Add, logarithm: Logarithm) -> Term | None:
+def logarithm_of_sum(t: Add, logarithm: Logarithm, positive: bool = False) -> Term | None:
     """log(t) of a sum in which exponentials stand; None where there are none, or their signs are not known.
+
+    A difference is above 0 wherever its own logarithm is finite. It is None if t is to be at least 0 wherever the
+    logarithm of something else is: of Σ_i w(i) (exp(u(i)) − exp(v(i))), terms may be below 0.
 
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL
@@ -62,7 +65,7 @@ def logarithm_of_sum(t: Add, logarithm: Logarithm) -> Term | None:
     True
     """
     terms = flat(t)
-    if (found := _one_beside_tanh(terms) or _between_sigmoids(terms)) is not None:
+    if (found := _one_beside_tanh(terms) or (None if positive else _between_sigmoids(terms))) is not None:
         return found
     parts = [_part(u, logarithm) for u in terms]
     known = [part for part in parts if part is not None]
@@ -71,7 +74,7 @@ def logarithm_of_sum(t: Add, logarithm: Logarithm) -> Term | None:
     match [part.sign for part in known]:
         case [1, -1] | [-1, 1]:
             above, below = sorted(known, key=lambda part: -part.sign)
-            if not above.grows:
+            if positive or not above.grows:
                 return None
             return add(
                 above.logarithm, call("log", sub(ONE, call("exp", _spread(sub(below.logarithm, above.logarithm)))))

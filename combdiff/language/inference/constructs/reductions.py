@@ -30,7 +30,7 @@ from combdiff.terms.conditions.guards import under, unguarded
 from combdiff.terms.laws.matrices import applied, kind_of
 from combdiff.terms.nodes import OBLONG, SPECTRAL
 from combdiff.terms.terms import MINUS_ONE, ONE, PLACES, Lam, Reduce, Term, Var, subterms
-from combdiff.terms.types import REAL, Index, Map, entry_range, is_complex
+from combdiff.terms.types import Index, Map, entry_range, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -42,7 +42,7 @@ def reduction(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Sc
         return of_tensor(el, name, args[0], scope)
     _check_count(name, args, span)
     params = _indices(args[0], name)
-    _refuse_numbers(name, args, scope)
+    refuse_values(name, args[0], args[1:], scope)
     indices = tuple(el.bound(p) for p in params)
     for p, index in zip(params, indices, strict=True):
         if not isinstance(index.kind, Index):
@@ -220,12 +220,30 @@ def _indices(over: Expr | Ready, name: str) -> tuple[Param, ...]:
     raise _no_indices(name, over.span)
 
 
-def _refuse_numbers(name: str, args: Sequence[Expr | Ready], scope: Scope) -> None:
-    """`maximum(x, y)` of two numbers, of which the first would be the name of an index that nothing uses."""
-    match args:
-        case [Name(text, span), body] if isinstance(found := scope.find(text), Term) and found.type == REAL:
-            if not any(isinstance(u, Name) and u.text == text for u in nodes_of(body)):
-                raise _no_indices(name, span)
+def refuse_values(name: str, first: Expr | Ready, others: Sequence[Expr | Ready | None], scope: Scope) -> None:
+    """`maximum(x, y)` or `mean(A, 0)` of values, of which the first would be the name of an index that nothing uses."""
+    if not (isinstance(first, Name) and isinstance(found := scope.find(first.text), Term)):
+        return
+    if isinstance(found.type, Index) or any(isinstance(u, Name) and u.text == first.text for u in nodes_of((*others,))):
+        return
+    if not isinstance(found.type, Map):
+        raise _no_indices(name, first.span)
+    if found.type.is_array:
+        raise LanguageError(
+            f"{name} names its indices first, and {first.text} is a tensor",
+            span=first.span,
+            remedy=_of_entries(name, first.text, len(found.type.params)),
+        )
+
+
+def _of_entries(name: str, text: str, slots: int) -> str:
+    """How a tensor is reduced, and along which axis: other languages have the number of an axis in a second place."""
+    remedy = f"write {name}({text}) for all of its entries"
+    if slots == 2:
+        remedy += f", j -> {name}(i, {text}(i, j)) along the first axis, i -> {name}(j, {text}(i, j)) along the second"
+    if name in ("maximum", "minimum"):
+        remedy += f", {name[:3]}.({text}, a) to compare each of them with a number"
+    return remedy
 
 
 def _no_indices(name: str, span: Span) -> LanguageError:
