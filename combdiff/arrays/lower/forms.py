@@ -159,10 +159,11 @@ def operations(plan: Plan) -> int:
 
 def seconds(plan: Plan) -> float:
     """About how long a plan takes, in the time in which one entry of an array is read and written."""
-    return sum(_seconds(plan, step) for step in plan.steps)
+    return sum(seconds_of(plan, step) for step in plan.steps)
 
 
-def _seconds(plan: Plan, step: Step) -> float:
+def seconds_of(plan: Plan, step: Step) -> float:
+    """About how long a step takes."""
     written = plan.entries(step) * (2 if step.complex else 1)
     match step.op:
         case ops.Tensordot() | ops.Packed():
