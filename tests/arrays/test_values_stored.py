@@ -39,7 +39,7 @@ end""",
   f = (y::RV) -> i -> tanh(sum(j, W(i, j) * y(j)))
   h = iterate((h, t) -> begin
     k = f(h)
-    l = f(h + 0.5 * k)
+    l = f(0.7 * h + 0.5 * k)
     h + 0.3 * l + (i -> x(t, i) * k(i))
   end, h0, T)
   sum(i, h(i)^2)

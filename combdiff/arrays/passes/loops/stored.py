@@ -18,6 +18,7 @@ from combdiff.arrays.lower.forms import seconds_of
 from combdiff.arrays.passes.loops.values import Linear, Placed, Values
 from combdiff.arrays.plan import Argument, Plan, Recurrence, Scan, Step, interned
 from combdiff.records import dataclass
+from combdiff.terms.arithmetic import reciprocal
 from combdiff.terms.terms import ONE, Const, times
 from combdiff.terms.types import COMPLEX, REAL, Index, Map
 
@@ -136,8 +137,7 @@ class _Storing:
             (_, own), factor, found = inner[value]
             if len(own) != found.rank or len(at) != step.rank - 1 or found.complex != step.complex:
                 continue
-            size = factor.real**2 + factor.imag**2
-            share = times(c, Const(factor.real / size, -factor.imag / size))
+            share = times(c, reciprocal(factor))
             # axis n of the array without its axis for the step is this axis of what is stored
             order = tuple(own[at.index(n)] for n in range(len(at)))
             if tuple(found.domains[n] for n in order) == (*step.domains[:axis], *step.domains[axis + 1 :]):

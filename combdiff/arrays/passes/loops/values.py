@@ -17,6 +17,7 @@ from math import prod
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
 from combdiff.records import dataclass
+from combdiff.terms.arithmetic import reciprocal
 from combdiff.terms.terms import ONE, ZERO, Const, times
 
 MOST = 12
@@ -201,7 +202,7 @@ class Values:
         terms = sorted(linear.items(), key=lambda term: term[0])
         labels: dict[int, int] = {}
         first = terms[0][1]
-        share = _inverse(first)
+        share = reciprocal(first)
         key = tuple(
             (v, tuple(labels.setdefault(at, len(labels)) for at in row), times(c, share)) for (v, row), c in terms
         )
@@ -227,11 +228,6 @@ def _added(terms: Sequence[tuple[Const, Linear]]) -> Linear:
 
 def _plus(a: Const, b: Const) -> Const:
     return Const(a.real + b.real, a.imag + b.imag)
-
-
-def _inverse(c: Const) -> Const:
-    size = c.real**2 + c.imag**2
-    return Const(c.real / size, -c.imag / size)
 
 
 def _orders(factors: Sequence[Placed]) -> Iterator[Sequence[Placed]]:
