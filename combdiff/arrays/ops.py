@@ -288,6 +288,14 @@ class Stack(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Filled(Op):
+    """A square matrix with a number on its diagonal."""
+
+    name: ClassVar[str] = "filled"
+    number: Const
+
+
+@dataclass(frozen=True, slots=True)
 class AsArray(Op):
     """A number of Python's as one of the library's."""
 

@@ -24,6 +24,7 @@ from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.stored import with_values_stored
+from combdiff.arrays.passes.masks import with_masks_once
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan, Step
 from combdiff.arrays.shapes import sizes_of
@@ -176,6 +177,13 @@ CASES: dict[str, Case] = {
         "  sum(i, h(i)^2)\nend",
         {"x": (100, 5)},
         with_checkpoints,
+        "jax",
+    ),
+    "masks": Case(
+        "(s::R) -> (x::RM) -> begin; r = (i, j) -> sum(c, (x(i, c) - x(j, c))^2);"
+        " sum((i, j), i != j, log(r(i, j)) - s / r(i, j)); end",
+        {"x": (200, 3)},
+        with_masks_once,
         "jax",
     ),
     "values_stored": Case(

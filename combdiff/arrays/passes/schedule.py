@@ -20,6 +20,7 @@ from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
 from combdiff.arrays.passes.loops.stored import with_values_stored
+from combdiff.arrays.passes.masks import with_masks_once
 from combdiff.arrays.plan import Plan, Scan, Step
 from combdiff.errors import BudgetError, UnsupportedError
 
@@ -43,6 +44,9 @@ class Library(Protocol):
     def sparse(self) -> str: ...
 
     @property
+    def fill_diagonal(self) -> str: ...
+
+    @property
     def fourier(self) -> str: ...
 
     @property
@@ -63,7 +67,7 @@ def scheduled(
         plan = with_contiguous_captures(with_values_stored(plan))
     fused = with_loops(plan, costs, apart) if library.fuses else plan
     if memory is None or peak(fused).bytes <= memory:
-        return fused
+        return with_masks_once(fused) if library.fill_diagonal and not apart else fused
     again = replace(with_checkpoints(plan), memory=memory) if not plan.loops and not apart else plan
     for tight in (replace(fused, memory=memory), again):
         if tight.memory is not None and peak(tight).bytes <= memory:
