@@ -288,6 +288,14 @@ class Stack(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Filled(Op):
+    """A square matrix with a number on its diagonal."""
+
+    name: ClassVar[str] = "filled"
+    number: Const
+
+
+@dataclass(frozen=True, slots=True)
 class AsArray(Op):
     """A number of Python's as one of the library's."""
 
@@ -356,7 +364,8 @@ class Sparse(Op):
     """Rows of the first operand added up at the places that the second says: a sparse matrix times the operand.
 
     They are its rows in order, or those at the places in a third operand if it takes them `from_places`. Each is
-    multiplied by its number in the last operand if they are `weighted`.
+    multiplied by its number in the last operand if they are `weighted`. Where places have several axes, rows have all
+    of these, or the first one only, and are then added at each of the places in a row of these.
     """
 
     name: ClassVar[str] = "sparse"
@@ -365,7 +374,7 @@ class Sparse(Op):
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         rest = tuple(range(rank - 1))
-        return (WHOLE, *rest), *((WHOLE,) for _ in ranks[1:]), (WHOLE, *rest)
+        return (*((WHOLE,) * (ranks[0] - len(rest))), *rest), *((WHOLE,) * r for r in ranks[1:]), (WHOLE, *rest)
 
 
 @dataclass(frozen=True, slots=True)

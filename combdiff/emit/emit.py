@@ -35,7 +35,7 @@ from combdiff.emit.names import Called, Names, words
 from combdiff.emit.packed_arguments import PackedArguments, telling_name
 from combdiff.emit.solvers.chosen import solvers_of
 from combdiff.emit.solvers.library import solver_text
-from combdiff.emit.statements import add_put, elides, overwriting, writes
+from combdiff.emit.statements import add_filled, add_put, elides, overwriting, writes
 from combdiff.emit.texts import Text, Writer
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.document import ATOM
@@ -277,6 +277,8 @@ class FunctionText:
             add_loop(self, self.loops[step])
         elif isinstance(step.op, ops.Put):
             add_put(self, step, step.op)
+        elif isinstance(step.op, ops.Filled):
+            add_filled(self, step, step.op)
         elif isinstance(step.op, ops.Slice):
             add_slice(self, step, step.op)
         elif isinstance(step.op, ops.Checkpoint):

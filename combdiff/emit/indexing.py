@@ -266,14 +266,22 @@ def scatter_values(w: Writer, step: Step, op: ops.Scatter) -> Text:
 def sparse_product(w: Writer, step: Step, op: ops.Sparse) -> Text:
     """A matrix of an entry for each row that is added, times the rows; further axes are joined before."""
     rows, to, *rest = step.operands
-    values = w.refer(rest[-1]).code if op.weighted else w.spelling.ones.format(w.alone(to.domains[0]))
-    places = w.refer(rest[0]).code if op.from_places else w.spelling.arange.format(w.alone(to.domains[0]))
-    shape = f"{w.extent(step.domains[0])}, {w.extent(rows.domains[0])}"
-    matrix = w.spelling.sparse.format(values, w.refer(to).code, places, shape)
-    if step.rank == 2:
+    flat = ".ravel()" if to.rank > 1 else ""
+    # how many rows are added, how many there are, and at how many places each is
+    added = f"{w.atom(to)}.size" if flat else w.alone(to.domains[0])
+    joined = rows.rank > step.rank
+    count = added if joined else w.extent(rows.domains[0])
+    each = " * ".join(w.extent(d) for d in to.domains[1:]) if flat and not joined else ""
+    values = f"{w.atom(rest[-1])}{flat}" if op.weighted else w.spelling.ones.format(added)
+    places = w.spelling.arange.format(w.alone(rows.domains[0]) if each else added)
+    places = w.refer(rest[0]).code if op.from_places else f"{places}.repeat({each})" if each else places
+    matrix = w.spelling.sparse.format(
+        values, f"{w.atom(to)}{flat}" if flat else w.refer(to).code, places, f"{w.extent(step.domains[0])}, {count}"
+    )
+    if step.rank == 2 and not joined:
         return Text(f"{matrix} @ {w.atom(rows)}", PRODUCT)
-    joined = f"{w.atom(rows)}.reshape({w.extent(rows.domains[0])}, -1)"
-    return Text(f"({matrix} @ {joined}).reshape({w.shape(step.domains)})", ATOM)
+    product = f"{matrix} @ {w.atom(rows)}.reshape({count}, -1)"
+    return Text(product, PRODUCT) if step.rank == 2 else Text(f"({product}).reshape({w.shape(step.domains)})", ATOM)
 
 
 def zeros(w: Writer, step: Step) -> str:

@@ -170,6 +170,24 @@ def add_put(f: FunctionText, step: Step, op: ops.Put) -> None:
     f.texts[step] = Text(name, ATOM)
 
 
+def add_filled(f: FunctionText, step: Step, op: ops.Filled) -> None:
+    """Write a number into the diagonal of a matrix, or of a copy if something else needs it."""
+    matrix = f.texts[step.operands[0]]
+    over = step in f.over
+    name = matrix.code if over and step not in f.pinned else f.new_name(step)
+    number = step.operands[0].op == ops.Broadcast(())
+    if number:
+        text = Text(
+            f.spelling.full.format(f.writer.shape(step.domains), f.texts[step.operands[0].operands[0]].code), ATOM
+        )
+        f.lines += wrapped(f"{name} = ", text)
+    elif name != matrix.code:
+        f.lines += wrapped(f"{name} = ", matrix if over else filled(f.spelling.copy, matrix))
+    f.lines.append(f.spelling.fill_diagonal.format(name, number_text(op.number).code))
+    f.note_large(step, name)
+    f.texts[step] = Text(name, ATOM)
+
+
 def _written(w: Writer, step: Step, op: ops.Put, name: str, fresh: bool) -> list[str]:
     """The statements that add what `op` adds in parts to the array `name`, which is zero if it is `fresh`."""
     lines: list[str] = []

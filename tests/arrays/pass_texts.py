@@ -13,6 +13,7 @@ from unittest.mock import patch
 import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.lower import lower as lowering
+from combdiff.arrays.lower.signature import guessed_sizes
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
@@ -20,9 +21,13 @@ from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
+from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
+from combdiff.arrays.passes.loops.stored import with_values_stored
+from combdiff.arrays.passes.masks import with_masks_once
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan, Step
+from combdiff.arrays.shapes import sizes_of
 from combdiff.arrays.text import text
 from combdiff.emit.emit import spelling_of
 from combdiff.emit.kernels import with_kernels
@@ -36,7 +41,10 @@ Outputs = tuple[tuple[Step, ...], dict[Step, str]]
 
 @dataclass(frozen=True)
 class Case:
-    """A program, the shapes of its arrays, and the pass that is shown, of a plan for a library that has no such."""
+    """A program, the shapes of its arrays, and the pass that is shown, of a plan for a library that has no such.
+
+    For no backend it is of a plan before the passes that depend on the library.
+    """
 
     program: str
     shapes: Mapping[str, tuple[int, ...]]
@@ -48,7 +56,7 @@ class Case:
         d = cd.grad(self.program)
         if isinstance(self.shown, str):
             return self._inside(d, self.shown)
-        plan = d.plan(backend=self.backend, **self.shapes)
+        plan = d.plan(backend=self.backend, **self.shapes) if self.backend else _unscheduled(d, self.shapes)
         return [plan] if self.shown is None else [plan, self.shown(plan)]
 
     def _inside(self, d: cd.derivation.Derivation, name: str) -> list[Plan]:
@@ -70,6 +78,11 @@ class Case:
             replace(p, arguments=tuple(replace(a, step=own.get(a.name, a.step)) for a in p.arguments))
             for p, own in zip(plans, inputs, strict=True)
         ]
+
+
+def _unscheduled(d: cd.derivation.Derivation, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+    forms = d.runnable.forms(value=True)
+    return forms.plan({**guessed_sizes(forms.formula), **sizes_of(forms.formula, shapes)})
 
 
 def _memory(plan: Plan) -> Plan:
@@ -164,6 +177,30 @@ CASES: dict[str, Case] = {
         "  sum(i, h(i)^2)\nend",
         {"x": (100, 5)},
         with_checkpoints,
+        "jax",
+    ),
+    "masks": Case(
+        "(s::R) -> (x::RM) -> begin; r = (i, j) -> sum(c, (x(i, c) - x(j, c))^2);"
+        " sum((i, j), i != j, log(r(i, j)) - s / r(i, j)); end",
+        {"x": (200, 3)},
+        with_masks_once,
+        "jax",
+    ),
+    "values_stored": Case(
+        "(x::RV{n}) -> (W::RM{n, n}) -> sum(i, iterate((h, t) -> i -> tanh(sum(j, W(i, j) * sin(h(j)))), x, 900)(i)^2)",
+        {"W": (90, 90)},
+        with_values_stored,
+        "",
+    ),
+    "loops_joined": Case(
+        "(V::RV{n}) -> (x::CV{n}) -> begin\n"
+        "  u = iterate((u, t) -> begin\n"
+        "    a = k -> fft(u)(k) * exp(im * k)\n    b = ifft(a)\n"
+        "    j -> b(j) * exp(im * V(j) * abs2(b(j)))\n  end, x, 20)\n"
+        "  sum(j, j * abs2(u(j)))\nend",
+        {"V": (8,)},
+        lambda plan: with_loops_joined(with_fourier_transforms(plan)),
+        "",
     ),
     "kernels": Case("(a::R) -> (x::RV) -> sum(i, exp(-a * x(i)^2) * sin(x(i)))", {"x": (1000,)}, with_kernels),
 }

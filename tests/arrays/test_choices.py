@@ -83,3 +83,29 @@ def test_all_libraries_give_the_numbers_of_numpy(program: str, library) -> None:
     others = found[1:] if not isinstance(found[1], tuple) else found[1]
     for one, other in zip(gradients, others, strict=True):
         np.testing.assert_allclose(one, library.back(other), rtol=1e-12, atol=1e-15)
+
+
+PINBALL = """(X::RM{n, p}, y::RV{n}, q::R) -> (w::RV{p}) -> sum(i, where(0 <= y(i) - sum(j, X(i, j) * w(j)),
+  q * (y(i) - sum(j, X(i, j) * w(j))), (q - 1) * (y(i) - sum(j, X(i, j) * w(j)))))"""
+
+
+def test_a_factor_of_all_cases_is_a_factor_of_the_choice() -> None:
+    """Also where sums in it are written out: their indices have names of their own."""
+    d = cd.grad(PINBALL)
+    assert d.source(value=True, X=(1000, 10)).count("np.where") == 1
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(50, 3)), rng.normal(size=50), rng.normal(size=3)
+    r = y - X @ w
+    chosen = np.where(r >= 0, 0.3, -0.7)
+    value, gradient = d.compile(value=True)(X, y, 0.3, w)
+    np.testing.assert_allclose(value, chosen @ r)
+    np.testing.assert_allclose(gradient, -chosen @ X)
+
+
+def test_a_factor_of_some_cases_stays_in_them() -> None:
+    text = "(x::RV, y::RV) -> sum(i, where(x(i) < 0, {}))"
+    code = cd.simplified(text.format("x(i) * y(i), x(i)^2 + y(i)")).source()
+    assert code.count("np.where") == 1
+    f = cd.simplified(text.format("log(-x(i)) * y(i), y(i))")[:-1]).compile()
+    x, y = np.array([-1.0, 2.0]), np.array([3.0, np.e])
+    assert np.isclose(f(x, y), np.e), "the logarithm is taken where x is negative only"

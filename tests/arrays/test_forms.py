@@ -10,6 +10,7 @@ import pytest
 import combdiff as cd
 from combdiff.arrays.lower.forms import Forms, seconds
 from combdiff.arrays.lower.lower import lower
+from combdiff.arrays.lower.signature import result_of
 from combdiff.budget import OutOfTime
 from combdiff.calculus.modes import marked_program
 from combdiff.calculus.shared_parts import programs_to_run
@@ -19,6 +20,7 @@ from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.run.compiled import Compiled
 from combdiff.simplify.graph.running import AllForms
+from combdiff.simplify.laws.distributed import distributed
 from combdiff.terms.terms import Lam
 
 RINGS = """@domain Ring begin base = I; lower = -1; upper = 1 end
@@ -204,3 +206,37 @@ def test_an_index_given_to_a_function_of_numbers_wraps_round_first(n: int) -> No
     s = w @ x
     second = 3 * np.sin(s) * (2 * np.cos(s) ** 2 - np.sin(s) ** 2)
     assert np.allclose(d.compile()(x, k, f=np.cos), second * (w @ k) * w)
+
+
+EXCHANGE = """@space B3 begin type = (N, N, N) -> R; symmetries = (((1, 3, 2), :id),) end
+(B::B3) -> (C::RM) -> begin P = (p, q) -> sum(i, C(p, i) * C(q, i))
+sum((Q, p, q, r, s), B(Q, p, q) * B(Q, r, s) * (2 * P(p, q) * P(r, s) - P(p, r) * P(q, s))) end"""
+ROTORS = "(K::Sym) -> (t::RV) -> sum((i, j), K(i, j) * (cos(t(i)) * cos(t(j)) + sin(t(i)) * sin(t(j))))"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "shapes", "rank"),
+    [(EXCHANGE, {"B": (300, 70, 70), "C": (70, 12)}, 3), (ROTORS, {"t": (1000,)}, 1)],
+)
+def test_a_sum_over_products_in_brackets_is_one_of_matrices(text: str, shapes: dict[str, object], rank: int) -> None:
+    plan = cd.grad(text).plan(value=True, **shapes)
+    assert max(step.rank for step in plan.steps if step.operands) == rank, "no outer product is made"
+
+
+DIFFERENCES = "(w::RM) -> (x::RV, y::RV) -> sum((i, j), w(i, j) * ({}))"
+
+
+@pytest.mark.parametrize(
+    ("bracket", "apart"),
+    [
+        ("x(i) - x(j)", False),
+        ("x(i) * y(j) - x(j) * y(i)", False),
+        ("x(i) * y(j) + x(j) * y(i)", True),
+        ("x(i) * y(j) + w(j, i)", False),
+    ],
+)
+def test_what_may_cancel_is_not_summed_apart(bracket: str, apart: bool) -> None:
+    """The first two are 0 where i and j meet; of the last one term has as many indices as the bracket."""
+    term = result_of(cd.simplified(DIFFERENCES.format(bracket)).term).outputs[0]
+    assert (distributed(term) != term) == apart

@@ -28,6 +28,10 @@ CUBES = """(b::(N{e}) -> N{n}, V::(N{e}, N{m}, N{o}) -> R) -> (T::(N{n}, N{m}, N
   s = (v, d, k) -> sum(e, delta(b(e), v, V(e, d, k) * T(b(e), d, k)))
   sum((v, d, k), s(v, d, k)^3)
 end"""
+SEVERAL = """(b::(N{e}, N{p}) -> N{n}, W::RM{e, p}, X::(N{e}, N{p}, N{m}) -> R) -> (Y::RM{e, m}, Z::RM{n, m}) -> begin
+  s = (v, d) -> sum((e, k), delta(b(e, k), v, W(e, k) * Y(e, d))) + sum((e, k), delta(b(e, k), v, X(e, k, d))) + Z(v, d)
+  sum((v, d), s(v, d)^3)
+end"""
 SMALL = {"e": 30, "n": 7, "m": 5, "o": 4, "p": 3}
 WIDE = {"e": 20_000, "n": 500, "m": 40, "o": 10, "p": 20}
 
@@ -37,6 +41,7 @@ def given(program: str, sizes: dict[str, int]) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     found = {}
     axes = {"a": "e", "b": "e", "w": "e", "X": "nm", "Y": "no", "W": "mo", "V": "po"}
+    axes |= {"b": "ep", "W": "ep", "X": "epm", "Y": "em", "Z": "nm"} if program is SEVERAL else {}
     axes |= {"W": "mp"} if program is LAYERS else {"V": "emo", "T": "nmo"} if program is CUBES else {}
     for name, of in axes.items():
         if f"{name}::" not in program:
@@ -99,10 +104,10 @@ def test_each_law_keeps_the_value_wherever_it_applies(program: str, law: moving.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [GRAPH, LAYERS, CUBES])
+@pytest.mark.parametrize("program", [GRAPH, LAYERS, CUBES, SEVERAL])
 def test_rows_that_are_added_are_a_sparse_product(program: str) -> None:
     plan = plan_of(program, SMALL, "dask")
-    plan = plan if program is CUBES else with_numbers(plan)
+    plan = with_numbers(plan) if program in (GRAPH, LAYERS) else plan
     sparse = with_sparse_products(plan, 1)
     verify(sparse)
     assert not any(isinstance(s.op, ops.Scatter) for s in sparse.steps)
@@ -118,6 +123,15 @@ def test_a_layer_of_a_graph_network_multiplies_its_nodes_and_not_its_edges() -> 
     assert Counter(type(s.op) for s in plan.steps)[ops.Sparse] == 2
     assert not any(edges.domains[0] in s.domains and s.rank > 1 for s in plan.steps)
     verify(plan)
+
+
+@pytest.mark.slow
+def test_weighted_rows_for_several_places_are_not_made_for_each_of_them() -> None:
+    """Σ_ek w(e, k) Y(e, d) at b(e, k) takes Y(e, d), and no array of all e, k and d but the one that is given."""
+    plan = plan_of(SEVERAL, WIDE, "numpy")
+    sums = [s for s in plan.steps if isinstance(s.op, ops.Sparse)]
+    assert sorted(s.operands[0].rank for s in sums) == [2, 3]
+    assert all(s.op.weighted == (s.operands[0].rank == 2) for s in sums if isinstance(s.op, ops.Sparse))
 
 
 @pytest.mark.slow

@@ -36,13 +36,13 @@ def test_the_argument_is_replaced_as_well_as_the_result() -> None:
 def test_a_definition_under_a_guard_is_computed_with_safe_arguments_once() -> None:
     text = f"(x::RM) -> begin; {R}\nsum((i, j), indicator(i + 1, j, 1 / r(i, j))); end"
     assert lines(text) == [
-        "n = x.shape[0]",
         "t1 = x[:, :, None] - np.ascontiguousarray(x.T)",
-        "i = np.arange(n)",
-        't2 = np.where(i[:, None] != i, np.einsum("ijk,ijk->ik", t1, t1), 1)',
+        't2 = np.einsum("ijk,ijk->ik", t1, t1)',
+        "np.fill_diagonal(t2, 1)",
         "r = np.sqrt(t2)",
-        't3 = np.einsum("ijk,ik->ij", t1, np.where(i[:, None] != i, 1 / r**3, 0))',
-        "return -t3",
+        "t3 = 1 / r**3",
+        "np.fill_diagonal(t3, 0)",
+        'return -np.einsum("ijk,ik->ij", t1, t3)',
     ]
 
 

@@ -91,3 +91,20 @@ def test_a_difference_and_a_sum_of_neighbours_are_two_things() -> None:
     text = RING + "(x::(Z) -> R) -> sum(i::Z, sin(x(i + 1) - x(i)) * sin(x(i) + 2 * x(i - 1)))"
     value, _ = cd.grad(text).compile(value=True)(x)
     assert np.isclose(value, (np.sin(np.roll(x, -1) - x) * np.sin(x + 2 * np.roll(x, 1))).sum())
+
+
+HEAT = (
+    TORUS + "(u::(Z, Y) -> R, k::(Z, Y) -> R) -> (x::(Z, Y) -> R) -> sum((i::Z, j::Y), u(i, j) * (x(i, j) + "
+    "k(i, j) * (x(i + 1, j) + x(i - 1, j) + x(i, j + 1) + x(i, j - 1) - 4 * x(i, j)))^2)"
+)
+
+
+@pytest.mark.slow
+def test_what_is_not_shifted_itself_is_rolled() -> None:
+    """The adjoint of a stencil takes one product with k, which is rolled in four directions, and four times it."""
+    shape = 400, 400
+    plan = cd.grad(HEAT).plan(u=shape, k=shape, x=shape)
+    rolls = [s for s in plan.steps if isinstance(s.op, ops.Roll)]
+    assert len(rolls) == 8 and len({s.operands[0] for s in rolls}) == 2, "x, and a product with k"
+    (last,) = plan.outputs
+    assert sum(not isinstance(o.op, ops.Roll) for o in last.operands) == 2 or isinstance(last.op, ops.Mul)

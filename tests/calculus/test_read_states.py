@@ -63,6 +63,16 @@ PROGRAMS = {
 }
 
 
+SCALED = """(B::RM{T, n}) -> (A::RM{n, n}) -> begin
+  (a, l) = iterate(((a, l), t) -> begin
+    u = j -> sum(i, a(i) * A(i, j)) * B(t, j)
+    c = sum(j, u(j))
+    (j -> u(j) / c, l + log(c))
+  end, (i -> 1 / n, 0), T)
+  l
+end"""
+
+
 def loops(text: str) -> int:
     """How many loops a program has, those in steps among them."""
     return text.count("scan(") + text.count("iterate(")
@@ -82,6 +92,12 @@ def test_a_state_is_read_by_the_step_of_one_that_is_read() -> None:
 @pytest.mark.parametrize("program", [REGULATOR, STOPPED])
 def test_value_and_gradient_run_one_loop_forwards(program: str) -> None:
     assert cd.grad(program).source(value=True).count("range(") == 2
+
+
+@pytest.mark.slow
+def test_a_value_that_only_another_state_reads_twice_does_not_keep_loops_apart() -> None:
+    """The scale c is read by a and by l; the gradient's loop, which has no l, reads it once."""
+    assert cd.grad(SCALED).source(value=True).count("range(") == 2
 
 
 @pytest.mark.slow

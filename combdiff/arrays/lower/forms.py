@@ -29,6 +29,7 @@ from combdiff.records import dataclass
 from combdiff.simplify.choose import is_cheap, place
 from combdiff.simplify.graph.running import BATCHED, BLAS, CALL, AllForms
 from combdiff.simplify.known import is_opaque
+from combdiff.simplify.laws.distributed import distributed
 from combdiff.terms.archive import Archive
 from combdiff.terms.terms import Lam, Term, let, tuple_of
 from combdiff.terms.types import Domain
@@ -90,7 +91,8 @@ class Forms:
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that is better than that of the formula."""
         others: list[tuple[Plan, Term, Term | None]] = []
-        for flat in map(_without_products, self.flats):
+        flats = [_without_products(flat) for flat in self.flats]
+        for flat in dict.fromkeys((*flats, *map(distributed, flats))):
             found = self._cheapest(flat, sizes)
             for form in (flat, found):
                 if form is None or form == self.formula:
@@ -157,10 +159,11 @@ def operations(plan: Plan) -> int:
 
 def seconds(plan: Plan) -> float:
     """About how long a plan takes, in the time in which one entry of an array is read and written."""
-    return sum(_seconds(plan, step) for step in plan.steps)
+    return sum(seconds_of(plan, step) for step in plan.steps)
 
 
-def _seconds(plan: Plan, step: Step) -> float:
+def seconds_of(plan: Plan, step: Step) -> float:
+    """About how long a step takes."""
     written = plan.entries(step) * (2 if step.complex else 1)
     match step.op:
         case ops.Tensordot() | ops.Packed():

@@ -47,7 +47,7 @@ from combdiff.arrays.lower.signature import (
     result_of,
     slots,
 )
-from combdiff.arrays.lower.signs import signs_in_front
+from combdiff.arrays.lower.signs import factors_before_choices, signs_in_front
 from combdiff.arrays.numbers import check_power, has_positive_zeros, is_whole
 from combdiff.arrays.passes.contractions.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.contractions.sharing import Shared
@@ -128,7 +128,7 @@ def lower(
     Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
-    term = with_weights_seen(signs_in_front(term))
+    term = with_weights_seen(factors_before_choices(signs_in_front(term)))
     unknowns = set() if unknowns is None else unknowns
     of_equation = names is not None
     names = names or ArgumentNames(term)

@@ -1,10 +1,18 @@
-"""Moves signs in front of products, so that sums that differ by a sign are computed once.
+"""Moves signs in front of products, and what all cases of a choice have as a factor in front of the choice.
 
-x(i) - alpha * (-r(i) - beta * p(i))   becomes   x(i) + alpha * (r(i) + beta * p(i))
+x(i) - alpha * (-r(i) - beta * p(i))    becomes   x(i) + alpha * (r(i) + beta * p(i)), so that sums are computed once
+where(0 <= x, q * x, (q - 1) * x)       becomes   x * where(0 <= x, q, q - 1), which is summed over as a product
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import reduce
+from operator import and_
+
+from combdiff.terms.alpha import alpha_equal, alpha_hash
+from combdiff.terms.conditions.choices import choice_of
+from combdiff.terms.conditions.guards import under, unguarded
 from combdiff.terms.terms import (
     MINUS_ONE,
     Add,
@@ -15,6 +23,8 @@ from combdiff.terms.terms import (
     Term,
     Traverser,
     add,
+    compares_indices,
+    factors_of,
     mul,
     power,
     split_coefficient,
@@ -33,6 +43,66 @@ def signs_in_front(t: Term) -> Term:
     True
     """
     return Traverser(_turned)(t)
+
+
+def factors_before_choices(t: Term) -> Term:
+    """`t` with what is a factor of each case of a choice as a factor of the choice.
+
+    >>> from combdiff.terms.conditions.comparing import compared
+    >>> from combdiff.terms.terms import ZERO, fresh
+    >>> from combdiff.terms.types import REAL
+    >>> a, b, x = (fresh(name, REAL) for name in "abx")
+    >>> chosen = compared(x, "<=", ZERO, mul(a, x))
+    >>> found = factors_before_choices(add(chosen, compared(x, ">", ZERO, mul(b, x))))
+    >>> x in factors_of(found), factors_before_choices(chosen) == chosen
+    (True, True)
+    """
+    return Traverser(_before_cases, Add)(t)
+
+
+def _before_cases(t: Term) -> Term:
+    guards = [unguarded(u)[0] for u in t.terms] if isinstance(t, Add) and not isinstance(t.type, Index) else [()]
+    # conditions of indices are masks in products of matrices
+    if not all(guards) or any(compares_indices(c.left, c.right) for guard in guards for c in guard):
+        return t
+    t = _with_sums_once(t)
+    choice = choice_of(t)
+    if choice is None or choice.around or len(choice.rows) < 2:
+        return t
+    parts = [Counter(f for f in factors_of(row.value) if not isinstance(f, Const)) for row in choice.rows]
+    common = reduce(and_, parts)
+    if not common:
+        return t
+    # in some case each of them is needed, so that they are needed everywhere
+    rest = [mul(*_left(row.value, common)) for row in choice.rows]
+    chosen = add(*(under(row.guard, value) for row, value in zip(choice.rows, rest, strict=True)))
+    return mul(*common.elements(), chosen)
+
+
+def _with_sums_once(t: Term) -> Term:
+    """`t` with sums that are equal up to the names of their indices as one, as conditions on them are compared."""
+    known: dict[int, list[Term]] = {}
+
+    def first(u: Term) -> Term:
+        alike = known.setdefault(alpha_hash(u), [])
+        found = next((other for other in alike if alpha_equal(other, u)), None)
+        if found is None:
+            alike.append(u)
+        return found or u
+
+    return Traverser(first, Sum)(t)
+
+
+def _left(value: Term, common: Counter[Term]) -> list[Term]:
+    """The factors of a value but for some."""
+    taken = Counter(common)
+    found = []
+    for f in factors_of(value):
+        if taken[f]:
+            taken[f] -= 1
+        else:
+            found.append(f)
+    return found
 
 
 def _turned(t: Term) -> Term:

@@ -30,13 +30,14 @@ _FRESH = (
     ops.Scatter,
     ops.Sparse,
     ops.Put,
+    ops.Filled,
     ops.OfMatrices,
     ops.Solve,
     ops.Stack,
 )
 _ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj)
 _COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite)
-_VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Lower, ops.Gather, ops.Roll, ops.Window)
+_VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Lower, ops.Gather, ops.Roll, ops.Window, ops.Filled)
 _SUMS = (
     ops.Add,
     ops.Mul,
@@ -78,7 +79,7 @@ class Overwriting:
         for step in ordered(plan.outputs):
             kinds[step] = _kinds(step, kinds, self.alike)
             entrywise = isinstance(step.op, _ENTRYWISE) and step in single and writes(step)
-            pays = plan.bytes(step) >= self.large if entrywise else _is_put(step)
+            pays = plan.bytes(step) >= self.large if entrywise else _is_put(step) or isinstance(step.op, ops.Filled)
             buffer = _buffer(step, uses, kinds) if pays else None
             if buffer is not None:
                 found[step] = buffer
@@ -125,6 +126,8 @@ def _is_fresh(step: Step) -> bool:
             return isinstance(exponent, ops.Constant) and exponent.value != ONE
         case ops.Call(function):
             return function not in ("real", "imag", "conj")
+        case ops.Where():
+            return True
         case op:
             return isinstance(op, _FRESH)
 

@@ -16,8 +16,11 @@ from combdiff.arrays.passes.gathers.sparse import with_sparse_products
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.captured import with_contiguous_captures
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
+from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
+from combdiff.arrays.passes.loops.stored import with_values_stored
+from combdiff.arrays.passes.masks import with_masks_once
 from combdiff.arrays.plan import Plan, Scan, Step
 from combdiff.errors import BudgetError, UnsupportedError
 
@@ -41,6 +44,9 @@ class Library(Protocol):
     def sparse(self) -> str: ...
 
     @property
+    def fill_diagonal(self) -> str: ...
+
+    @property
     def fourier(self) -> str: ...
 
     @property
@@ -55,13 +61,13 @@ def scheduled(
     Raises BudgetError where no loops keep its arrays below `memory` bytes.
     """
     check_memory(library, memory)
-    plan = plan if apart else suited(plan, library)
+    plan = plan if apart else with_loops_joined(suited(plan, library))
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
-        plan = with_contiguous_captures(plan)
+        plan = with_contiguous_captures(with_values_stored(plan))
     fused = with_loops(plan, costs, apart) if library.fuses else plan
     if memory is None or peak(fused).bytes <= memory:
-        return fused
+        return with_masks_once(fused) if library.fill_diagonal and not apart else fused
     again = replace(with_checkpoints(plan), memory=memory) if not plan.loops and not apart else plan
     for tight in (replace(fused, memory=memory), again):
         if tight.memory is not None and peak(tight).bytes <= memory:

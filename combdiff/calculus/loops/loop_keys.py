@@ -70,18 +70,29 @@ class LoopKeys:
         return loop.backward, loop.time.kind, self._step(loop.step.body, own, depth + 1), first
 
     def _step(self, body: Term, own: Mapping[Var, Term], depth: int) -> tuple[Hashable, ...]:
-        """The keys of what a step makes."""
-        known = dict(own)
+        """The keys of what a step makes, each of what it is made of: other states may be those of another loop."""
+        bindings: list[tuple[Var, Term]] = []
         while isinstance(body, Let):
-            for n, (var, value) in enumerate(body.bindings):
-                value = substitute(value, known)
-                later = (*(e for _, e in body.bindings[n + 1 :]), body.body)
-                once = not (self.names or isinstance(value, Loop)) and sum(_uses(e, var) for e in later) < 2
-                # another spelling of the loop may have no name for what is used once
-                known[var] = value if once else self._stand_in(self._value(value, depth), var.kind)
+            bindings += body.bindings
             body = body.body
         assert isinstance(body, Tuple), "a step makes a tuple"
-        return tuple(self._value(substitute(e, known), depth) for e in body.items)
+        return tuple(self._item(e, bindings, own, depth) for e in body.items)
+
+    def _item(self, item: Term, bindings: Sequence[tuple[Var, Term]], own: Mapping[Var, Term], depth: int) -> Hashable:
+        """The key of one of the values that a step makes."""
+        needed: list[tuple[Var, Term]] = []
+        for var, value in reversed(bindings):
+            if var in item.free or any(var in e.free for _, e in needed):
+                needed.append((var, value))
+        needed.reverse()
+        known = dict(own)
+        for n, (var, value) in enumerate(needed):
+            value = substitute(value, known)
+            later = (*(e for _, e in needed[n + 1 :]), item)
+            once = not (self.names or isinstance(value, Loop)) and sum(_uses(e, var) for e in later) < 2
+            # another spelling of the loop may have no name for what is used once
+            known[var] = value if once else self._stand_in(self._value(value, depth), var.kind)
+        return self._value(substitute(item, known), depth)
 
     def _value(self, value: Term, depth: int) -> Hashable:
         if isinstance(value, Loop):

@@ -42,7 +42,7 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import Domain, Index, Type
+from combdiff.terms.types import Domain, Index, Type, is_complex
 
 _NONE = Fraction(0)
 
@@ -178,9 +178,20 @@ def _range_of(kind: Type) -> tuple[Form, Form] | None:
 
 @lru_cache(maxsize=8192)
 def implies(one: Condition, other: Condition) -> bool:
-    """Whether one condition is known to hold only where the other one does: 1 ≤ x only where 0 ≤ x."""
+    """Whether one condition is known to hold only where the other one does: 1 ≤ x only where 0 ≤ x.
+
+    >>> i, j = fresh("i", Index(Domain("N"))), fresh("j", Index(Domain("N")))
+    >>> below, apart = Condition(add(i, ONE), j), Condition(ONE, Call("abs", (add(i, neg(j)),)))
+    >>> implies(below, apart), implies(apart, below)
+    (True, False)
+    """
     if one == other:
         return True
+    match other.right:
+        case Call("abs", (x,)) if not other.equal and not is_complex(x.type):
+            # a ≤ x or a ≤ −x, and so a ≤ |x|
+            if any(implies(one, Condition(other.left, side)) for side in (x, neg(x))):
+                return True
     if _is_looser(other, one) or _is_witness(one, other):
         return True
     a, b = form_of(one), form_of(other)

@@ -39,15 +39,18 @@ def with_sparse_products(plan: Plan, large: int = _LARGE) -> Plan:
 
 def _is_long(plan: Plan, step: Step, large: int) -> bool:
     """Whether it adds many entries, in rows that lie one after the other."""
-    if not isinstance(step.op, ops.Scatter) or not step.op.adds or step.op.places != ((0,),):
+    if not isinstance(step.op, ops.Scatter) or not step.op.adds:
         return False
-    values = step.operands[0]
-    return step.op.at == tuple(range(step.rank)) and step.rank > 1 and plan.entries(values) >= large
+    values, (places, *more) = step.operands[0], step.operands[1:]
+    in_order = not more and step.op.places == (tuple(range(places.rank)),) and places.rank == step.op.rank
+    return in_order and step.op.at == tuple(range(values.rank)) and step.rank > 1 and plan.entries(values) >= large
 
 
 def _product(step: Step, uses: Counter[Step]) -> Step:
     """A scatter as a product, with weights and places that the rows are taken from if nothing else needs these."""
     values, to = step.operands
+    if to.rank > 1:
+        return _of_several_indices(step, values, to, uses)
     labels = tuple(range(values.rank))
     apart = weighted(values, labels)
     plain = apart.coefficient == ONE and len(apart.weights) <= 1 and apart.core.labels == labels
@@ -59,3 +62,14 @@ def _product(step: Step, uses: Counter[Step]) -> Step:
         return Step(ops.Sparse(False, bool(weights)), (rows, to, *weights), step.domains, step.complex)
     operands = (found.rows.step, to, found.places, *weights)
     return Step(ops.Sparse(True, bool(weights)), operands, step.domains, step.complex)
+
+
+def _of_several_indices(step: Step, values: Step, to: Step, uses: Counter[Step]) -> Step:
+    """The same where places have several axes: w(e, s) X(e) is added without an array of all e and s."""
+    whole, own = tuple(range(to.rank)), (0, *range(to.rank, values.rank))
+    match values.op:
+        case ops.Mul(coefficient, places=places) if coefficient == ONE and uses[values] == 1:
+            parts = dict(zip(places, values.operands, strict=True))
+            if {*parts} == {whole, own} and len(places) == 2:
+                return Step(ops.Sparse(False, True), (parts[own], to, parts[whole]), step.domains, step.complex)
+    return Step(ops.Sparse(False, False), (values, to), step.domains, step.complex)
