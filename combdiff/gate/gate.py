@@ -10,6 +10,7 @@ is compared is each value that a stage has changed (`pieces.py`), or the whole r
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -30,7 +31,8 @@ from combdiff.meaning.samples import definite, random_ends, random_value, takes_
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.records import dataclass
 from combdiff.simplify.check import Pair, ResultParts, parts_of, pieces
-from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, substitute
+from combdiff.terms.conditions.divided import Divisor
+from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, substitute
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
@@ -245,6 +247,7 @@ class Comparison:
 
 
 AGREE = Comparison()
+LOST_VALUE = "a finite value was lost"
 
 
 @dataclass(slots=True)
@@ -261,6 +264,8 @@ class Gate:
     samples: dict[tuple[type[Arithmetic], bool, tuple[bool, float], int], Sample] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     intervals: Sequence[Interval] = ()
+    divided: Sequence[Divisor] = ()
+    """What the program divides by in any case, or takes a root or the logarithm of."""
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
@@ -390,6 +395,8 @@ class Gate:
             sample = self._sample(second, Floating(), manner, draw)
             results = list(self._both(sample, before, after))
             difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")
+            if difference == LOST_VALUE and self._has_no_value(sample, before):
+                continue
             if difference and _is_rounding(sample, (before, after), results):
                 noise = True
                 continue
@@ -397,6 +404,20 @@ class Gate:
             if difference:
                 return Comparison(difference)
         return Comparison(finite=finite, noise=noise)
+
+    def _has_no_value(self, sample: Sample, within: Term) -> bool:
+        """Whether the program has no finite value at a sample, so that nothing is promised of its derivatives there."""
+        import numpy as np
+
+        bindings = parts_of(within).values.items()
+        for d in self.divided:
+            number = Lam(tuple(d.indices), d.number) if d.indices else d.number
+            with suppress(UnsupportedError, OverflowError, KeyError):
+                for array in sample.outputs(let([*bindings], number)):
+                    below = d.positive and np.isrealobj(array) and (array < 0).any()
+                    if below or (array == 0).any() or not np.isfinite(array).all():
+                        return True
+        return False
 
     def _both(self, sample: Sample, before: Term, after: Term) -> Iterator[tuple[Array, Array]]:
         return zip(sample.outputs(before), sample.outputs(after), strict=True)
@@ -501,6 +522,6 @@ def _distance(a: Array, b: Array, floor: float) -> str:
     if a.shape != b.shape:
         return f"the shape {a.shape} became {b.shape}"
     if (np.isfinite(a) & ~np.isfinite(b)).any():
-        return "a finite value was lost"
+        return LOST_VALUE
     worst = difference(a, b, floor, share=LOST / TOLERANCE)
     return f"relative difference {worst:.1e}" if worst > TOLERANCE else ""

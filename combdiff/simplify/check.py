@@ -12,6 +12,7 @@ from typing import Protocol
 
 from combdiff.budget import Budget
 from combdiff.records import dataclass
+from combdiff.terms.conditions.divided import Divisor
 from combdiff.terms.terms import Lam, Let, Loop, Term, Var, items_of, let
 from combdiff.terms.traversal import is_tensor
 from combdiff.terms.types import Interval
@@ -28,6 +29,7 @@ class Check(Protocol):
 
     budget: Budget
     intervals: Sequence[Interval]
+    divided: Sequence[Divisor]
 
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str]) -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the values differ; whether there was something

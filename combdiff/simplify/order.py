@@ -289,9 +289,9 @@ def _numbers_of_deltas(factors: Sequence[Term]) -> list[Term]:
     number, rest = mul(*numbers), [f for f in flat if not isinstance(f, Const)]
     if len(rest) == 1:
         (at,) = deltas
-        size, body = split_coefficient(mul(number, at.body))
-        sign = MINUS_ONE if size.real < 0 else ONE
-        return [sign, delta(at.left, at.right, mul(sign, size, body))]
+        selected = mul(number, at.body)
+        sign = MINUS_ONE if split_coefficient(selected)[0].real < 0 else ONE
+        return [sign, delta(at.left, at.right, mul(sign, selected))]
     found = [number]
     for f in rest:
         size, body = split_coefficient(f.body) if isinstance(f, Delta) else (ONE, ONE)

@@ -302,7 +302,7 @@ class Simplifier:
         if gate is None or before is after:
             return []
         gate.budget.deadline = self.budget.deadline + self._allowance()
-        gate.intervals = tuple(self.intervals)
+        gate.intervals, gate.divided = tuple(self.intervals), self._divided(parts_of(before)[0])
         gate.budget.check()
         try:
             if not gate.same(before, after, name, lambda: accusation(name, before, fired, gate.agree)):

@@ -514,3 +514,18 @@ def test_what_keeps_an_entry_in_range_stands_before_the_comparison_that_reads_it
     d = cd.grad(f"(a::RV{{n}}, r::R) -> (v::RV{{n}}) -> sum(j, where(j < n - 1, max(a(j), {value})))")
     assert "j < n - 1 and a(j) <=" in " ".join(str(d).split())
     assert d.check() and cd.simplified(str(d)).check()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "max(y, p)^(-1/2)",
+        "1 / sqrt(max(log(y), p))",
+        "log(min(relu(y), p))",
+        "sum(i, x(i) / sqrt(max(x(i)^2 - y, p)))",
+        "begin v = max(y - mean(i, x(i)), p); sum(i, x(i)) / sqrt(v) end",
+    ],
+)
+def test_where_the_program_has_no_value_nothing_is_lost(value: str) -> None:
+    d = cd.grad(f"(p::R, x::RV) -> (y::R) -> {value}")
+    assert d.check()

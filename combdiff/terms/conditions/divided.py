@@ -39,16 +39,21 @@ from combdiff.terms.types import Index, Type
 
 @dataclass(frozen=True, slots=True)
 class Divisor:
-    """A number for each value of its indices, which run over their whole ranges; `defined` are definitions in it."""
+    """A number for each value of its indices, which run over their whole ranges; `defined` are definitions in it.
+
+    A `positive` one has a root or a logarithm, and so must be above 0.
+    """
 
     indices: Sequence[Var]
     number: Term
     defined: frozenset[Var] = frozenset()
+    positive: bool = False
 
     def of_values(self, values: Mapping[tuple[str, Type], Var]) -> Divisor:
         """The divisor, of the `values` with the names and types of the definitions that it is made of."""
         renamed = {v: u for v in self.defined if (u := values.get((v.name, v.kind))) is not None}
-        return Divisor(self.indices, substitute(self.number, renamed)) if renamed else self
+        number = substitute(self.number, renamed)
+        return Divisor(self.indices, number, positive=self.positive) if renamed else self
 
     def is_of(self, t: Term) -> bool:
         """Whether `t` is the number for some values of the indices.
@@ -112,9 +117,9 @@ class _Walk:
             case Sum(indices, body):
                 yield from self(body, (*over, *indices))
             case Pow(base, Const(real)) if real < 0:
-                yield from self.divides(base, over)
+                yield from self.divides(base, over, real.denominator > 1)
             case Call("log", (base,)):
-                yield from self.divides(base, over)
+                yield from self.divides(base, over, True)
             case Diff(_, of) if t.is_derivative:
                 yield from self(of, over)
             case Pow(base, Const()) | Conj(base):
@@ -129,8 +134,9 @@ class _Walk:
                 if isinstance(value, Lam) and [p.kind for p in value.params] == [a.type for a in args]:
                     yield from self(value.body, (*over, *value.params))
 
-    def divides(self, base: Term, over: Sequence[Var]) -> Iterator[Divisor]:
+    def divides(self, base: Term, over: Sequence[Var], rooted: bool) -> Iterator[Divisor]:
         """Each factor of what is divided by, but a count under conditions: the derivative of a mean of nothing is 0."""
+        positive = rooted and not isinstance(base, Mul)
         for factor in factors_of(base):
             if not holds(factor, Indicator, Delta):
-                yield Divisor(over, factor, factor.free.intersection(self.values))
+                yield Divisor(over, factor, factor.free.intersection(self.values), positive)
