@@ -66,7 +66,16 @@ def test_code_for_many_steps_runs_for_few() -> None:
 
 
 @pytest.mark.parametrize(
-    "step", ["b * s^2 + x(t)", "x(t) * s + b", "b * sin(s) + x(t)", "b * s * x(t) + 1", "b * s + s^2 * x(t)", "s + b"]
+    "step",
+    [
+        "b * s^2 + x(t)",
+        "x(t) * s + b",
+        "b * sin(s) + x(t)",
+        "b * s * x(t) + 1",
+        "s + b",
+        "b * s + s^2 * x(t)",
+        "sin(x(t)) * s + x(t)",
+    ],
 )
 def test_other_loops_stay(step: str) -> None:
     forms = cd.simplified(f"(x::RV{{T}}, b::R) -> iterate((s, t) -> {step}, 1, T)").runnable.forms()
