@@ -23,6 +23,17 @@ def euclidean_norm(x):
     return found[()]
 
 
+def linear_recurrence(b, start, x, backward=False):
+    """The last of the states s(t + 1) = b s(t) + x(t), and all before; backward from the last value of x."""
+    from scipy.signal import lfilter
+
+    found = np.empty((len(x) + 1, *x.shape[1:]), np.result_type(b, start, x, float))
+    found[0] = start
+    if len(x):
+        found[1:], _ = lfilter([1.0], [1.0, -b], x[::-1] if backward else x, axis=0, zi=b * found[:1])
+    return found[-1], found[-2::-1] if backward else found[:-1]
+
+
 def powers(x, n):
     """1, x, x², … along a new first axis of n values: with each product there are twice as many."""
     found = np.ones((n, *x.shape), np.result_type(x, float))

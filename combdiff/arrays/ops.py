@@ -587,6 +587,17 @@ class Norm(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Recursive(Op):
+    """The last of the states s(t + 1) = b s(t) + x(t), and all before, of a number b, the first state and x.
+
+    It is a tuple, of which `item` takes one. In `reverse` x is taken from its last value on.
+    """
+
+    name: ClassVar[str] = "recursive"
+    reverse: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Fourier(Op):
     """Σ_j x(j) exp(sign · 2πi j k/n) for each k from 0 to n − 1, along an axis of n entries; 1/n of it if `scaled`."""
 

@@ -292,6 +292,8 @@ class Plan(Shown):
                 # a butterfly takes ten operations for two numbers
                 n = self.sizes.get(step.domains[axis], step.domains[axis].count or 1)
                 return 5 * self.entries(step) * max(n - 1, 1).bit_length()
+            case ops.Recursive():
+                return 2 * self.entries(step) * parts
             case ops.Sum() | ops.CumulativeSum() | ops.CumulativeProduct() | ops.Reduced() | ops.Norm() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:

@@ -50,6 +50,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.CumulativeSum: products.cumulative,
     ops.CumulativeProduct: products.cumulative,
     ops.Fourier: products.fourier,
+    ops.Recursive: repeated.recursive,
     ops.Reduced: products.reduced,
     ops.Norm: matrices.norm,
     ops.Tensordot: products.tensordot,

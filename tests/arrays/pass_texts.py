@@ -21,6 +21,7 @@ from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
+from combdiff.arrays.passes.loops.filters import with_filters
 from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.stored import with_values_stored
@@ -191,6 +192,12 @@ CASES: dict[str, Case] = {
         {"W": (90, 90)},
         with_values_stored,
         "",
+    ),
+    "filters": Case(
+        "(x::RV{T}) -> (b::R) -> begin s = scan((s, t) -> b * s + x(t), 1, T); sum(t::N{T}, (s(t) - x(t))^2) end",
+        {"x": (100,)},
+        with_filters,
+        "jax",
     ),
     "loops_joined": Case(
         "(V::RV{n}) -> (x::CV{n}) -> begin\n"

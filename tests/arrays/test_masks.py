@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.passes.masks import with_masks_once
-from combdiff.arrays.plan import Plan
+from combdiff.arrays.plan import Argument, Builder, Plan
 from combdiff.arrays.verify import verify
-from combdiff.terms.terms import ZERO
+from combdiff.terms.terms import ONE, ZERO
+from combdiff.terms.types import REAL, Domain
 
 RING = "@domain Z begin periodic = true end\n"
 PROGRAMS = [
@@ -100,3 +102,17 @@ def test_what_is_needed_elsewhere_is_copied() -> None:
     x = np.array([0.1, 0.2])
     e = np.exp(x[:, None] + x)
     assert np.isclose(f.compile()(x), e.sum() + 2 * e[0, 1] ** 2)
+
+
+def test_what_is_masked_for_another_use_keeps_its_mask() -> None:
+    """Else it would be masked twice, alone and as a product."""
+    n, make = Domain("n"), Builder().step
+    K, L = (make(ops.Input(name), (), (n, n)) for name in "KL")
+    i = make(ops.Range(n), (), (n,))
+    below = ops.Where("<", None, ZERO, places=((0,), (1,), (0, 1)))
+    one, other = (make(below, (i, i, u), (n, n)) for u in (K, L))
+    product = make(ops.Mul(ONE, places=((0, 1), (0, 1))), (one, other), (n, n))
+    arguments = tuple(Argument(u.op.argument, REAL, step=u) for u in (K, L) if isinstance(u.op, ops.Input))
+    apart = Plan(arguments, (product,), False, {n: 9})
+    assert kinds(with_masks_once(apart)) == ["Where"]
+    assert kinds(with_masks_once(replace(apart, outputs=(one, other, product), tupled=True))) == ["Where", "Where"]

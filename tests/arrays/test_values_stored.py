@@ -103,6 +103,15 @@ def _functions(plan: Plan) -> int:
     return sum(isinstance(s.op, ops.Call) and s.op.function in ("exp", "sin", "tanh") for s in steps)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("T", "stores"), [(200, True), (20_000, False)])
+def test_what_is_larger_than_the_states_is_made_in_parts(T: int, stores: bool) -> None:
+    """The exponentials of all steps, 64 MB, never exist at once."""
+    plan = cd.grad(PROGRAMS["hidden Markov model"]).plan(value=True, x=(T, 20))
+    largest = max(step.rank for step in plan.steps if isinstance(step.op, ops.Item))
+    assert (largest == 3) == stores
+
+
 def test_a_plan_without_loops_stays_as_it_is() -> None:
     plan = cd.grad("(A::RM) -> (x::RV) -> sum(i, sin(sum(j, A(i, j) * x(j))))").plan()
     assert with_values_stored(plan) is plan and with_loops_joined(plan) is plan

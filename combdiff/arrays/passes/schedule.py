@@ -16,6 +16,7 @@ from combdiff.arrays.passes.gathers.sparse import with_sparse_products
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.captured import with_contiguous_captures
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
+from combdiff.arrays.passes.loops.filters import with_filters
 from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
@@ -44,6 +45,12 @@ class Library(Protocol):
     def sparse(self) -> str: ...
 
     @property
+    def filters(self) -> bool: ...
+
+    @property
+    def watches(self) -> bool: ...
+
+    @property
     def fill_diagonal(self) -> str: ...
 
     @property
@@ -65,6 +72,7 @@ def scheduled(
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
         plan = with_contiguous_captures(with_values_stored(plan))
+        plan = with_filters(plan) if library.filters and not library.watches else plan
     fused = with_loops(plan, costs, apart) if library.fuses else plan
     if memory is None or peak(fused).bytes <= memory:
         return with_masks_once(fused) if library.fill_diagonal and not apart else fused

@@ -60,6 +60,7 @@ class Spelling:
     elides: bool = False  # whether an expression is written over operands that nothing else holds
     conj: str = "{0}.conj()"
     copy: str = "{0}.copy()"
+    filters: bool = False  # whether a loop that is linear in its state is a call of a function among the solvers
     fill_diagonal: str = ""  # a statement that writes a number into the diagonal of a matrix
     # whether `x if c else 0` may ask for the value of c
     eager: bool = True

@@ -40,6 +40,8 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "euclidean_norm"
         case ops.Power() if is_every_power(step, step.op):
             return "powers"
+        case ops.Recursive():
+            return "linear_recurrence"
         case ops.Scatter(adds=True):
             return "" if spelling.add_at else spelling.added_at
         case Root(equation):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 
+from combdiff.arrays import ops
 from combdiff.arrays.plan import Argument, Recurrence, Root, Scan, Step
 from combdiff.emit.names import words
 from combdiff.emit.solvers.chosen import solver_of
@@ -13,6 +14,12 @@ from combdiff.emit.texts import Text, Writer
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.document import ATOM, MAP
 from combdiff.terms.types import Index
+
+
+def recursive(w: Writer, step: Step, op: ops.Recursive) -> Text:
+    """A filter, backwards where its steps run so."""
+    operands = ", ".join(w.refer(o).code for o in step.operands)
+    return Text(f"linear_recurrence({operands}{', backward=True' * op.reverse})", ATOM)
 
 
 def root(w: Writer, step: Step, op: Root) -> Text:

@@ -65,7 +65,8 @@ def _reads(step: Step, other: Step) -> bool:
 def _states(one: Step, other: Step) -> tuple[int, ...] | None:
     """For each state of a loop the state of another one that is the same; None if there is one without."""
     assert isinstance(one.op, Scan) and isinstance(other.op, Scan), "loops"
-    if (one.op.domain, one.op.reverse) != (other.op.domain, other.op.reverse):
+    stored = one.op.body.plan.outputs[one.op.body.states :]
+    if (one.op.domain, one.op.reverse) != (other.op.domain, other.op.reverse) or not {*stored} <= {*one.op.body.arrays}:
         return None
     values = Values()
     loops = [(one, one.op), (other, other.op)]

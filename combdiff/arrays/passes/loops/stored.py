@@ -3,8 +3,9 @@
     for t: x2[t] = x; x = tanh(x @ W) @ V            for t: h = tanh(x @ W); x2[t] = x; h2[t] = h; x = h @ V
     h2 = tanh(x2 @ W)
 
-A value that is made again takes as much memory. It is stored where that takes less time, also if it is a multiple of
-what a step makes, or has its axes in another order.
+A value that is made again takes as much memory, unless it is large and made in a loop over its parts: then only what is
+no larger than the states is stored. It is stored where that takes less time, also if it is a multiple of what a step
+makes, or has its axes in another order.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reciprocal
 from combdiff.terms.terms import ONE, Const, times
 from combdiff.terms.types import COMPLEX, REAL, Index, Map
+
+LARGE = 16 << 20
+"""Bytes from which on what is made again may never exist as a whole."""
 
 TURN = 300
 """The time in which a row is stored, by that of one entry of an array that is read and written."""
@@ -121,12 +125,13 @@ class _Storing:
                 placed, c = inside.number(step)
                 if c.real or c.imag:
                     inner.setdefault(placed[0], (placed, c, step))
+        most = max([LARGE, *(self.plan.size(s) for s in self.plan.steps if self._is_stored(s))])
         after: set[Step] = {self.scan}
         for step in self.plan.steps:
             if step is self.scan or after.isdisjoint(step.operands):
                 continue
             after.add(step)
-            if not isinstance(step.op, ops.View | Scan):
+            if not isinstance(step.op, ops.View | Scan) and self.plan.size(step) <= most:
                 self._match(step, values, inner)
 
     def _match(self, step: Step, values: Values, inner: Mapping[int, tuple[Placed, Const, Step]]) -> None:
