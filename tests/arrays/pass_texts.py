@@ -22,7 +22,6 @@ from combdiff.arrays.passes.gathers.sparse import with_sparse_products
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.filters import with_filters
-from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.stored import with_values_stored
 from combdiff.arrays.passes.masks import with_masks_once
@@ -198,16 +197,6 @@ CASES: dict[str, Case] = {
         {"x": (100,)},
         with_filters,
         "jax",
-    ),
-    "loops_joined": Case(
-        "(V::RV{n}) -> (x::CV{n}) -> begin\n"
-        "  u = iterate((u, t) -> begin\n"
-        "    a = k -> fft(u)(k) * exp(im * k)\n    b = ifft(a)\n"
-        "    j -> b(j) * exp(im * V(j) * abs2(b(j)))\n  end, x, 20)\n"
-        "  sum(j, j * abs2(u(j)))\nend",
-        {"V": (8,)},
-        lambda plan: with_loops_joined(with_fourier_transforms(plan)),
-        "",
     ),
     "kernels": Case("(a::R) -> (x::RV) -> sum(i, exp(-a * x(i)^2) * sin(x(i)))", {"x": (1000,)}, with_kernels),
 }

@@ -10,7 +10,6 @@ import pytest
 import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.passes import schedule
-from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.stored import with_values_stored
 from combdiff.arrays.passes.loops.values import Values
 from combdiff.arrays.plan import Builder, Plan, Scan
@@ -80,7 +79,7 @@ def test_the_code_computes_the_same(name: str, sizes: tuple[int, int], turn: int
     with patch("combdiff.arrays.passes.loops.stored.TURN", turn):
         found = d.compile(value=True)(*given)
         verify(d.plan(value=True, x=sizes))
-    with patch.object(schedule, "with_values_stored", unstored), patch.object(schedule, "with_loops_joined", unstored):
+    with patch.object(schedule, "with_values_stored", unstored):
         expected = d.compile(value=True)(*given)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
@@ -114,7 +113,7 @@ def test_what_is_larger_than_the_states_is_made_in_parts(T: int, stores: bool) -
 
 def test_a_plan_without_loops_stays_as_it_is() -> None:
     plan = cd.grad("(A::RM) -> (x::RV) -> sum(i, sin(sum(j, A(i, j) * x(j))))").plan()
-    assert with_values_stored(plan) is plan and with_loops_joined(plan) is plan
+    assert with_values_stored(plan) is plan
 
 
 def test_memory_is_limited_before_values_are_stored() -> None:

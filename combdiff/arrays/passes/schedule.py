@@ -17,7 +17,6 @@ from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.captured import with_contiguous_captures
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.filters import with_filters
-from combdiff.arrays.passes.loops.joined import with_loops_joined
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
 from combdiff.arrays.passes.loops.stored import with_values_stored
@@ -68,7 +67,7 @@ def scheduled(
     Raises BudgetError where no loops keep its arrays below `memory` bytes.
     """
     check_memory(library, memory)
-    plan = plan if apart else with_loops_joined(suited(plan, library))
+    plan = plan if apart else suited(plan, library)
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
         plan = with_contiguous_captures(with_values_stored(plan))

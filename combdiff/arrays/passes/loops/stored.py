@@ -83,14 +83,14 @@ class _Made:
 def _numbered(plan: Plan, scan: Step, op: Scan) -> tuple[Values, Values]:
     """The numbers of arrays, and those of the values of the steps of a loop, some of which it stores."""
     values = Values()
-    inside = values.inside(given_to_steps(values, scan, op))
+    inside = values.inside(_given(values, scan, op))
     for item in plan.steps:
         if isinstance(item.op, ops.Item) and item.operands[0] is scan and item.op.number >= op.body.states:
             values.set(item, 0, inside.of(op.body.plan.outputs[item.op.number]))
     return values, inside
 
 
-def given_to_steps(values: Values, scan: Step, op: Scan) -> dict[Step, Linear]:
+def _given(values: Values, scan: Step, op: Scan) -> dict[Step, Linear]:
     """What the steps of a loop are given, but for its states: rows of sequences, and what is the same for all."""
     body = op.body
     pairs = [*zip(body.arrays, scan.operands, strict=True)]
@@ -99,7 +99,7 @@ def given_to_steps(values: Values, scan: Step, op: Scan) -> dict[Step, Linear]:
     return {a: values.of(o, 0) for a, o in sequences} | {a: values.of(o) for a, o in others}
 
 
-def with_steps(plan: Plan, new: Mapping[Step, Step]) -> Plan:
+def _with_steps(plan: Plan, new: Mapping[Step, Step]) -> Plan:
     """The plan with other steps in the place of some."""
     names = {new.get(s, s): name for s, name in plan.names.items()}
     outputs, names = interned([new.get(o, o) for o in plan.outputs], names)
@@ -207,17 +207,17 @@ class _Storing:
             if m.inner not in at:
                 at[m.inner] = len(kept)
                 kept.append(m.inner)
-        scan = replace(self.scan, op=with_outputs(self.op, kept))
+        scan = replace(self.scan, op=_with_outputs(self.op, kept))
         new: dict[Step, Step] = {self.scan: scan}
         for step in self.plan.steps:
             if step in stored:
                 new[step] = _stored(scan, at[stored[step].inner], stored[step], step)
             elif step not in new and any(o in new for o in step.operands):
                 new[step] = replace(step, operands=tuple(new.get(o, o) for o in step.operands))
-        return with_steps(self.plan, new)
+        return _with_steps(self.plan, new)
 
 
-def with_outputs(op: Scan, outputs: Collection[Step]) -> Scan:
+def _with_outputs(op: Scan, outputs: Collection[Step]) -> Scan:
     """A loop whose steps make other outputs."""
     body = op.body
     return replace(
@@ -246,12 +246,12 @@ def _without_idle(plan: Plan, scan: Step, op: Scan) -> Plan:
     kept = [n for n in range(len(outputs)) if n < states or n in read]
     if len(kept) == len(outputs):
         return plan
-    made = replace(scan, op=with_outputs(op, [outputs[n] for n in kept]))
+    made = replace(scan, op=_with_outputs(op, [outputs[n] for n in kept]))
     new = {scan: made} | {s: replace(s, op=ops.Item(kept.index(n)), operands=(made,)) for n, s in read.items()}
     for step in plan.steps:
         if step not in new and any(o in new for o in step.operands):
             new[step] = replace(step, operands=tuple(new.get(o, o) for o in step.operands))
-    return with_steps(plan, new)
+    return _with_steps(plan, new)
 
 
 @dataclass(slots=True)
@@ -275,12 +275,12 @@ class _Reading:
                 made = self._reading(step, made, step.op)
             if made is not step:
                 new[step] = made
-        return with_steps(self.plan, new) if new else self.plan
+        return _with_steps(self.plan, new) if new else self.plan
 
     def _reading(self, scan: Step, made: Step, op: Scan) -> Step:
         """A loop whose steps are given what is stored and what they make anew."""
         body = op.body
-        inside = self.values.inside(given_to_steps(self.values, scan, op))
+        inside = self.values.inside(_given(self.values, scan, op))
         found: dict[Step, Step] = {}
         rows: dict[Step, Step] = {}
         names: set[str] = set()
@@ -309,7 +309,7 @@ def _given_rows(scan: Step, op: Scan, found: Mapping[Step, Step], rows: Mapping[
     for step in body.plan.steps:
         if step not in new and any(o in new for o in step.operands):
             new[step] = replace(step, operands=tuple(new.get(o, o) for o in step.operands))
-    plan = with_steps(body.plan, new)
+    plan = _with_steps(body.plan, new)
     needed = {*plan.steps}
     first, last = body.states, body.states + body.sequences
     kept = [n for n, a in enumerate(body.arrays) if n < first or n >= last or a in needed]

@@ -57,10 +57,6 @@ class Values:
         """The value that an array is, and its factor."""
         return self._as_one(self.of(step, without))
 
-    def named(self, key: Hashable, rank: int) -> Linear:
-        """A value that is told apart by a key."""
-        return self._single(key, tuple(range(rank)))
-
     def set(self, step: Step, without: int | None, found: Linear) -> None:
         """Say what an array is."""
         self._linear[step, without] = found
