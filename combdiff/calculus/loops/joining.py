@@ -38,7 +38,7 @@ def with_joined_loops(bindings: Sequence[Binding], told: list[list[str]] | None 
     if len({_run(known[own[0]]) for own in groups}) == len(groups):
         return bindings  # no two that run over the same steps
     loops = [_loop(known[own[0]]) for own in groups]
-    colours = _of_either([Colours(LoopKeys(names=names)).of(loops) for names in (False, True)])
+    colours = Colours(LoopKeys()).of(loops)
     made: list[_Joint] = []
     for own, loop, colour in zip(groups, loops, colours, strict=True):
         items = {v: _loop(known[v]).item for v in own}
@@ -120,25 +120,6 @@ def _together(first: _Joint, other: _Joint) -> _Joint | None:
     first.items |= {v: colours.index(other.colours[n]) for v, n in other.items.items()}
     first.loop, first.own, first.colours = loop, [*first.own, *other.own], colours
     return first
-
-
-def _of_either(colourings: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
-    """The colours of states that are the same by any of several colourings, or by a chain of them.
-
-    >>> _of_either([[[0, 1], [0, 2]], [[0, 1], [3, 1]]])
-    [[0, 1], [0, 1]]
-    """
-    found: dict[tuple[int, int], int] = {}
-    same: list[int] = []
-    places = [(loop, item) for loop, own in enumerate(colourings[0]) for item in range(len(own))]
-    for new, (loop, item) in enumerate(places):
-        same.append(new)
-        for n, colouring in enumerate(colourings):
-            other = same[found.setdefault((n, colouring[loop][item]), new)]
-            least = min(same[new], other)
-            same = [least if s in (same[new], other) else s for s in same]
-    numbers = dict(zip(places, same, strict=True))
-    return [[numbers[loop, item] for item in range(len(own))] for loop, own in enumerate(colourings[0])]
 
 
 def _step(loop: Loop) -> Lam:

@@ -32,15 +32,10 @@ def _uses(t: Term, var: Var) -> int:
 
 @dataclass(slots=True)
 class LoopKeys:
-    """Keys of loops; `placeholders` are the variables that stand for states, and for what has the same key.
-
-    With `names`, a definition that is used once is no exception: of two loops with the same definitions, one may use
-    one of them more often than the other does.
-    """
+    """Keys of loops; `placeholders` are the variables that stand for states, and for what has the same key."""
 
     found: dict[Loop, Hashable] = field(default_factory=dict)
     placeholders: dict[Hashable, Var] = field(default_factory=dict)
-    names: bool = False
 
     def of(self, loop: Loop, depth: int = 0) -> Hashable:
         """The same for two loops through the same states, whatever these are called and the order of their terms.
@@ -89,7 +84,7 @@ class LoopKeys:
         for n, (var, value) in enumerate(needed):
             value = substitute(value, known)
             later = (*(e for _, e in needed[n + 1 :]), item)
-            once = not (self.names or isinstance(value, Loop)) and sum(_uses(e, var) for e in later) < 2
+            once = not isinstance(value, Loop) and sum(_uses(e, var) for e in later) < 2
             # another spelling of the loop may have no name for what is used once
             known[var] = value if once else self._stand_in(self._value(value, depth), var.kind)
         return self._value(substitute(item, known), depth)
