@@ -78,9 +78,13 @@ def name_equations(bindings: Sequence[Binding], core: Term) -> tuple[list[Bindin
 
 def _named_by(names: Names, bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
     for var, value in bindings:
+        before = len(names.found)
         named = value if is_implicit(value) else names.go(value, ())
         named = named if names.only_equations or is_implicit(value) else cut(named, (), names)
-        names.add(var, named)
+        if len(names.found) > before and names.is_last(named):
+            names.take_back(var)
+        else:
+            names.add(var, named)
         if not named.free.isdisjoint(names.reached):
             names.reached.add(var)
     core = names.go(core, ())
@@ -113,6 +117,23 @@ class Names:
         """`value` is called `var` from now on."""
         self.found.append((var, value))
         self.alike[alpha_hash(value)].append((var, value))
+
+    def is_last(self, value: Term) -> bool:
+        """Whether a definition is the value that was named last and nothing else: E = j -> root(…)(j) is u1."""
+        of = value.body if isinstance(value, Lam) and isinstance(value.body, App) else None
+        if of is None or not self.found or not isinstance(value, Lam) or of.args != value.params:
+            return False
+        last, equation = self.found[-1]
+        return of.function is last and last.type == value.type and is_implicit(equation)
+
+    def take_back(self, var: Var) -> None:
+        """Give the name of a definition to the value that was named last."""
+        last, value = self.found.pop()
+        self.alike[alpha_hash(value)].remove((last, value))
+        self.done = {key: t for key, t in self.done.items() if last not in t.free}
+        self.reached.discard(last)
+        self.add(var, value)
+        self.reached.add(var)
 
     def go(self, t: Term, scope: tuple[Var, ...]) -> Term:
         """`t` with its arguments named; `scope` are the variables bound around it."""

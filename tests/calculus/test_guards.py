@@ -529,3 +529,13 @@ def test_what_keeps_an_entry_in_range_stands_before_the_comparison_that_reads_it
 def test_where_the_program_has_no_value_nothing_is_lost(value: str) -> None:
     d = cd.grad(f"(p::R, x::RV) -> (y::R) -> {value}")
     assert d.check()
+
+
+def test_where_a_definition_is_read_at_a_shifted_index_is_an_inequality() -> None:
+    d = cd.grad(
+        "(e::R) -> (u::RM{n, m}) -> begin g = (i, j) -> where(i < n - 1, u(i + 1, j) - u(i, j)); "
+        "h = (i, j) -> where(j < m - 1, u(i, j + 1) - u(i, j)); sum((i, j), sqrt(g(i, j)^2 + h(i, j)^2 + e^2)) end"
+    )
+    # a matrix of all pairs of rows would count them
+    assert " @ " not in d.source(value=True), d.source(value=True)
+    assert d.check()

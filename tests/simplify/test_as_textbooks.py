@@ -172,3 +172,12 @@ def test_a_condition_of_indices_tells_that_there_are_such() -> None:
         )
     )
     assert "1 <= sum" not in text and "where(i != j, P(i1, j1) * where(i1 != j1, 1 / Z))" in text
+
+
+@pytest.mark.parametrize("alias", ["", "F = j -> E(j); ", "F = j -> root((x::R) -> x - e(j) * sin(x) - M(j)); "])
+def test_a_root_has_the_name_of_its_definition(alias: str) -> None:
+    value = "sum(i, sin(E(i)) * F(i))" if alias else "sum(i, sin(E(i)))"
+    d = cd.grad(f"(M::RV) -> (e::RV) -> begin E = j -> root((x::R) -> x - e(j) * sin(x) - M(j)); {alias}{value} end")
+    text = str(d)
+    assert text.count("root(") == 1 and "E = root(" in text and "F" not in text and " = E" not in text, text
+    assert d.check()

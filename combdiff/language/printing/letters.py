@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from combdiff.terms.terms import Add, Loop, Term, Var, body_of, fresh, split_coefficient, substitute, terms_of
+from combdiff.terms.terms import Add, App, Lam, Loop, Term, Var, body_of, fresh, split_coefficient, substitute, terms_of
 from combdiff.terms.types import Map, Type
 
 Binding = tuple[Var, Term]
@@ -32,7 +32,7 @@ def with_letters(
     ['s']
 
     `own` are the names that the program gives to its values, which stay, `taken` all names that are in use. A value
-    that finds no free letter keeps its name.
+    that finds no free letter keeps its name. A definition of another name, E = u1, leaves one of the two.
     """
     used = {*taken, *own}
     loops = {var.name for var, value in bindings if isinstance(value, Loop)}
@@ -42,6 +42,13 @@ def with_letters(
     found: list[Binding] = []
     for var, value in bindings:
         value = substitute(value, values) if values else value
+        same = _named_otherwise(value)
+        if same is not None and same.kind == var.kind and any(v is same for v, _ in found):
+            kept = var if var.name in own and same.name not in own else same
+            other = same if kept is var else var
+            found = [(kept if v is other else v, substitute(e, {other: kept})) for v, e in found]
+            values = {v: kept if new is other else new for v, new in values.items()} | {other: kept}
+            continue
         again = count[var.name] > 1 and not isinstance(value, Loop) and var.name in loops | met
         met.add(var.name)
         new = var
@@ -52,6 +59,17 @@ def with_letters(
             values[var] = new
         found.append((new, value))
     return found, [substitute(t, values) if values else t for t in results]
+
+
+def _named_otherwise(value: Term) -> Var | None:
+    """The other value that a definition is, as in `E = u1` and `E = j -> u1(j)`."""
+    match value:
+        case Var():
+            return value
+        case Lam(params, App(Var() as f, args)) if args == params:
+            return f
+        case _:
+            return None
 
 
 def letter(kind: Type, used: Collection[str]) -> Var:

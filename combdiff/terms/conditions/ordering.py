@@ -383,9 +383,10 @@ def existing(conditions: Guard, foreign: Collection[Var], ties: Collection[Condi
     is said.
     """
     for v in dict.fromkeys(v for c in conditions for v in sorted(c.free.intersection(foreign), key=_number)):
-        less = without(conditions, v)
-        if less is not None and not any(v in tie.free for tie in ties):
-            conditions = less
+        tied = [tie for tie in ties if v in tie.free]
+        less = without((*conditions, *tied), v) if len(tied) < 2 else None
+        if less is not None:
+            conditions, ties = less, [tie for tie in ties if tie not in tied]
     plain = [c for c in conditions if c.free.isdisjoint(foreign)]
     left = [c for c in conditions if c not in plain]
     for part in _parts([*left, *ties], foreign):
