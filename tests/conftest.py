@@ -16,11 +16,11 @@ settings.register_profile("explore", deadline=None, max_examples=1000, print_blo
 settings.load_profile("steady")
 
 
-MOST_ROWS = 6
-"""A longer table of slow tests is thinned: every fourth row is run with each change, and all of them by `-m long`."""
+STEPS = {3: 2, 6: 4, 24: 8}
+"""Of a table of more than so many slow tests every so-many-th row is run with each change, and all by `-m long`."""
 
 MOST_QUICK_ROWS = 20
-"""Of a longer table of quick tests every fourth row is quick, two rows further one is slow, and the others are long."""
+"""Of a longer table of quick tests every fourth row is quick, two rows further every second one is slow."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,12 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             (tables if item.get_closest_marker("slow") else quick)[function].append(item)
     for rows in tables.values():
         for n, item in enumerate(rows):
-            if len(rows) > MOST_ROWS and n % 4:
+            if n % max((step for most, step in STEPS.items() if len(rows) > most), default=1):
                 item.add_marker(pytest.mark.long)
     for rows in quick.values():
         for n, item in enumerate(rows):
             if len(rows) > MOST_QUICK_ROWS and n % 4:
-                item.add_marker(pytest.mark.long if n % 2 else pytest.mark.slow)
+                item.add_marker(pytest.mark.slow if n % 8 == 2 else pytest.mark.long)
 
 
 @pytest.fixture(autouse=True, scope="session")

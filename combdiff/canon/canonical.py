@@ -31,6 +31,7 @@ from combdiff.terms.terms import (
     Call,
     Conj,
     Const,
+    Indicator,
     Lam,
     Let,
     Mul,
@@ -44,6 +45,7 @@ from combdiff.terms.terms import (
     children,
     conj,
     holds,
+    indicator,
     mul,
     neg,
     number,
@@ -244,20 +246,26 @@ def _merged_below(
             return mul(*met[0], met[1])
         case Mul() | Sum():
             return without_nested_fractions(t) if holds(t, Pow, Add) else t
-        case Call("real" | "imag" as part, (Mul(factors),)) if any(isinstance(f, Add) for f in factors):
+        case Call("real" | "imag" as part, (Mul(factors),)) if any(isinstance(_unguarded(f), Add) for f in factors):
             return _of_what_counts(part, factors, form)
         case _:
             return t
 
 
 def _of_what_counts(part: str, factors: Sequence[Term], form: Callable[[Term], NormalForm]) -> Term:
-    """imag(z' (a - z)) is imag(z' a), for z' z is real."""
+    """imag(z' (a - z)) is imag(z' a), for z' z is real; so it is where a - z is under a condition."""
     left = list(factors)
     for n, f in enumerate(factors):
-        if isinstance(f, Add):
+        if isinstance(whole := _unguarded(f), Add):
             rest = [*left[:n], *left[n + 1 :]]
-            left[n] = add(*(u for u in f.terms if form(call(part, mul(*rest, u))).sign))
+            counting = add(*(u for u in whole.terms if form(call(part, mul(*rest, u))).sign))
+            left[n] = indicator(f.left, f.right, counting) if isinstance(f, Indicator) else counting
     return call(part, mul(*left))
+
+
+def _unguarded(t: Term) -> Term:
+    """What stands under a condition, and `t` if there is none."""
+    return t.body if isinstance(t, Indicator) else t
 
 
 def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) -> Term:

@@ -134,7 +134,7 @@ class Reader:
 
         Of two bound ones the search finds the least.
         """
-        if not (isinstance(left, Var) and isinstance(right, Var) and isinstance(left.kind, Index)):
+        if not (isinstance(left, Var) and isinstance(right, Var) and _is_plain(left.kind)):
             return self.read(body)
         if left.kind != right.kind or body.free.isdisjoint((left, right)):
             return self.read(body)
@@ -150,7 +150,7 @@ class Reader:
 
     def _product(self, parts: Sequence[Term]) -> tuple[Coefficient, Node]:
         for d in parts:
-            if isinstance(d, Delta) and isinstance(d.left.type, Index):
+            if isinstance(d, Delta) and _is_plain(d.left.type):
                 beside = [u for u in parts if u is not d and not u.free.isdisjoint((d.left, d.right))]
                 if beside:
                     selected = Delta(d.left, d.right, mul(d.body, *beside))
@@ -400,6 +400,12 @@ class Reader:
         self.names = outer
         kinds = repr(tuple(p.kind for p in params))
         return Operation(f"λ{kinds}", (node,), commutes=True, real=not is_complex(body.type), binds=symbols)
+
+
+def _is_plain(kind: Type) -> bool:
+    """Whether it is an index that nothing stands for: on a ring or a lattice x may be spelled -y, or y - z."""
+    domain = kind.domain if isinstance(kind, Index) else None
+    return domain is not None and not (domain.periodic or domain.symmetric)
 
 
 def _is_of_real_values(f: Reduce) -> bool:

@@ -190,7 +190,7 @@ WRONG = {
     "(x::RV) -> x * x": ("no product of two vectors", "x' * y"),
     "(x::RV) -> x'": ("a row has a meaning only within a product", "x' * y"),
     "(x::RV) -> sum(1 + x)": ("a number is added to a tensor", ".+"),
-    "(A::RM) -> sum(exp(A))": ("not a number", "f.(A)"),
+    "(A::RM) -> sum(exp(A))": ("not a number", "exp.(A)"),
     "(x::R) -> mean(x)": ("a tensor or a map of indices, found a real number", "mean(x)"),
     "(f::RF) -> mean(f)": ("a tensor or a map of indices, found a map", "mean(x)"),
     "(z::CV) -> maximum(z)": ("complex numbers have no order", "abs(…)"),

@@ -39,11 +39,11 @@ FORMS = {
     ),
     "Rayleigh quotient": (
         "(A::Sym) -> (x::RV) -> sum((i, j), x(i) * A(i, j) * x(j)) / sum(i, x(i)^2)",
-        "i -> 2 / s * (sum(j, A(i, j) * x(j)) - t * x(i))",
+        "i -> 2 * (sum(j, A(i, j) * x(j)) - t * x(i)) / s",
     ),
     "Rayleigh quotient, complex": (
         "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j)) / sum(i, x(i)' * x(i))",
-        "i -> 2 / s * (sum(j, A(i, j) * x(j)) - t * x(i))",
+        "i -> 2 * (sum(j, A(i, j) * x(j)) - t * x(i)) / s",
     ),
     "cosine": (
         "(y::RV) -> (x::RV) -> sum(i, x(i) * y(i)) / sqrt(sum(i, x(i)^2) * sum(i, y(i)^2))",
@@ -78,11 +78,11 @@ FORMS = {
     ),
     "a scale that is an exponential": (
         "(y::RV{n}) -> (ls::R) -> begin; s = exp(ls); sum(i, -log(s) - y(i)^2 / (2 * s^2)); end",
-        "1 / s^2 * sum(i, y(i)^2) - n",
+        "sum(i, y(i)^2) / s^2 - n",
     ),
     "a length that is an exponential": (
         "(d::RV{n}) -> (lh::R) -> begin; h = exp(lh); sum(i, (1 + d(i) / h) * exp(-d(i) / h)); end",
-        "1 / h^2 * sum(i, d(i)^2 * exp(-1 / h * d(i)))",
+        "sum(i, d(i)^2 * exp(-d(i) / h)) / h^2",
     ),
     "saturation, with the quotient rule over one denominator": (
         "(V::RV, K::RV) -> (s::RV) -> sum(i, V(i) * s(i) / (K(i) + s(i)))",
@@ -101,7 +101,7 @@ FORMS = {
         "a / q * (1 - x / q)",
     ),
     "a square root of a denominator": ("(x::R) -> x / sqrt(1 + x^2)", "-> 1 / sqrt(1 + x^2)^3"),
-    "a quotient of sums": ("(a::R, b::R) -> (x::R) -> (a * x + b) / (b * x + a)", "(a^2 - b^2) / (a + b * x)^2"),
+    "a quotient of sums": ("(a::R, b::R) -> (x::R) -> (a * x + b) / (b * x + a)", "(a^2 - b^2) / (b * x + a)^2"),
     "a reflection coefficient": (
         "(A::C) -> (B::C) -> abs2((B - A) / (B + A))",
         "4 * A' * (B - A) / (B + A) / (B' + A')^2",
@@ -148,7 +148,7 @@ FORMS = {
     ),
     "a number in a delta and one in front": (
         "(z::RM{n, d}) -> (S::Sym{d}) -> sum((m, i, j), z(m, i) * S(i, j) / sqrt(S(i, i) * S(j, j)) * z(m, j))",
-        "delta(i, j, -sum(",
+        "- sum((i1, m), delta(i, j, z(m, i) * z(m, i1)",
     ),
 }
 
@@ -255,7 +255,7 @@ PARTS = {
     "(κ::R, σ::R, ρ::R, φ::R) -> real(exp(im * φ * σ - im * ρ * σ * φ) / (im * κ))": [
         "(imag(t) / κ, φ * real(t) * (1 - ρ), -σ * φ * real(t), σ * real(t) * (1 - ρ))"
     ],
-    "(a::RV, b::RV) -> (x::RV) -> abs2(sum(i, im * a(i) * x(i) + b(i)))": ["2 * a(i) * sum(i1, imag("],
+    "(a::RV, b::RV) -> (x::RV) -> abs2(sum(i, im * a(i) * x(i) + b(i)))": ["2 * a(i) * sum(i1, a(i1) * x(i1))"],
     "(b::R, z::CV) -> (a::R) -> sum(i, real(im * b * z(i) * exp(a * z(i))))": ["b * sum(i, imag("],
     "(r::R, T::R, u::R, S::R) -> (σ::R) -> real(exp(im * u * (log(S) + (r - σ^2 / 2) * T) - σ^2 * u^2 * T / 2) / u)": [
         "-T * σ * (imag(t) + u * real(t))"
