@@ -28,8 +28,10 @@ from combdiff.terms.terms import (
     children,
     fresh,
     holds_entries,
+    neg,
     numbers_read,
     rebuild,
+    split_coefficient,
     substitute,
     subterms,
     wraps,
@@ -88,7 +90,7 @@ def place(
 ) -> tuple[list[Binding], list[Term]]:
     """Values that are not in `kept` go to where they are used, if they are cheap, short and used once, or of one order.
 
-    `ask` is called often, and may raise to stop.
+    Those that stay have no minus sign in front: their uses have. `ask` is called often, and may raise to stop.
     """
     placing = _Placing(dict(bindings), list(results))
     movable = [var for var, _ in bindings if var not in kept]
@@ -103,6 +105,9 @@ def place(
             continue
         if not placing.wraps(var) and not placing.is_gathered(var) and not placing.is_in_loop(var):
             placing.put(var, _with)
+    for var in movable:
+        if var in placing.values and not placing.wraps(var):
+            placing.take_sign_out(var)
     return list(placing.values.items()), placing.results
 
 
@@ -151,6 +156,21 @@ class _Placing:
         loops = (value for v in self.users[var] if isinstance(value := self.values[v], Loop))
         return any(var in loop.step.free for loop in loops)
 
+    def take_sign_out(self, var: Var) -> None:
+        """Name -u u where it is an entry in each use; a map that is used as a whole keeps its sign."""
+        value = self.values[var]
+        params, body = (value.params, value.body) if isinstance(value, Lam) else ((), value)
+        c, _ = split_coefficient(body)
+        users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
+        if c.imag or c.real >= 0 or isinstance(value, Loop) or any(_is_used_whole(var, t) for t in users):
+            return
+        turned = neg(App(var, params)) if params else neg(var)
+        self.values[var] = Lam(params, neg(body)) if params else neg(body)
+        turning = {var: Lam(params, turned) if params else turned}
+        for v in self.users[var]:
+            self.values[v] = substitute(self.values[v], turning)
+        self.results = [substitute(t, turning) for t in self.results]
+
     def put(self, var: Var, into: Callable[[Term, Var, Term], Term]) -> None:
         """Put the value of `var` where it is used."""
         self._forget(var)
@@ -160,6 +180,20 @@ class _Placing:
             self.values[v] = into(self.values[v], var, value)
             self._note(v)
         self.results = [into(t, var, value) for t in self.results]
+
+
+def _is_used_whole(var: Var, t: Term) -> bool:
+    """Whether a map is used in `t` otherwise than at indices."""
+    known: dict[Term, bool] = {}
+
+    def whole(u: Term) -> bool:
+        if var not in u.free or u == var:
+            return u == var
+        if u not in known:
+            known[u] = any(map(whole, u.args if isinstance(u, App) and u.function == var else children(u)))
+        return known[u]
+
+    return isinstance(var.kind, Map) and whole(t)
 
 
 def _with_copies(t: Term, var: Var, value: Term) -> Term:

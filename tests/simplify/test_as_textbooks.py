@@ -181,3 +181,13 @@ def test_a_root_has_the_name_of_its_definition(alias: str) -> None:
     text = str(d)
     assert text.count("root(") == 1 and "E = root(" in text and "F" not in text and " = E" not in text, text
     assert d.check()
+
+
+KERNEL = "(x::RM, y::RM) -> sum((i, j), exp(-sum(c, (x(i, c) - y(j, c))^2)))"
+
+
+def test_what_differentiation_names_has_no_minus_sign() -> None:
+    text = " ".join(str(cd.grad(KERNEL)).split())
+    assert "Z = (i, j) -> exp(-sum(" in text, text
+    assert "-2 * sum(j, Z(i, j) * (x(i, c) - y(j, c)))" in text and " 2 * sum(i, Z(i, j)" in text, text
+    assert cd.grad(KERNEL).check()
