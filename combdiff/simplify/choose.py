@@ -19,6 +19,7 @@ from combdiff.terms.terms import (
     Lam,
     Let,
     Loop,
+    Mul,
     Sum,
     Term,
     Tuple,
@@ -90,7 +91,7 @@ def place(
 ) -> tuple[list[Binding], list[Term]]:
     """Values that are not in `kept` go to where they are used, if they are cheap, short and used once, or of one order.
 
-    Those that stay have no minus sign in front: their uses have. `ask` is called often, and may raise to stop.
+    Those that stay have no minus sign in front if their uses may have it. `ask` is called often, and may raise to stop.
     """
     placing = _Placing(dict(bindings), list(results))
     movable = [var for var, _ in bindings if var not in kept]
@@ -157,7 +158,7 @@ class _Placing:
         return any(var in loop.step.free for loop in loops)
 
     def take_sign_out(self, var: Var) -> None:
-        """Name -u u where it is an entry in each use; a map that is used as a whole keeps its sign."""
+        """Name -u u where it is an entry in each use and no more signs are written; what is used as a whole stays."""
         value = self.values[var]
         params, body = (value.params, value.body) if isinstance(value, Lam) else ((), value)
         c, _ = split_coefficient(body)
@@ -165,8 +166,10 @@ class _Placing:
         if c.imag or c.real >= 0 or isinstance(value, Loop) or any(_is_used_whole(var, t) for t in users):
             return
         turned = neg(App(var, params)) if params else neg(var)
-        self.values[var] = Lam(params, neg(body)) if params else neg(body)
         turning = {var: Lam(params, turned) if params else turned}
+        if sum(_signs(substitute(t, turning)) - _signs(t) for t in users) > 0:
+            return
+        self.values[var] = Lam(params, neg(body)) if params else neg(body)
         for v in self.users[var]:
             self.values[v] = substitute(self.values[v], turning)
         self.results = [substitute(t, turning) for t in self.results]
@@ -180,6 +183,11 @@ class _Placing:
             self.values[v] = into(self.values[v], var, value)
             self._note(v)
         self.results = [into(t, var, value) for t in self.results]
+
+
+def _signs(t: Term) -> int:
+    """How many products have a minus sign."""
+    return sum(split_coefficient(u)[0].real < 0 for u in subterms(t, Mul))
 
 
 def _is_used_whole(var: Var, t: Term) -> bool:
