@@ -162,8 +162,8 @@ def test_a_multiple_of_a_solution_solves_one_equation() -> None:
     text = cd.grad(
         "(A::RM, b::RV) -> begin\n x = inverse((v::RV) -> i -> sum(j, A(i, j) * v(j)))(b)\n sum(i, x(i)^2)\nend"
     )
-    assert r"\lambda\ \text{solves}\ \sum_{i} A_{ij}\, \lambda_{i} = -2 x_{j}" in text.latex(style="paper")
-    assert "λ solves Σ_i A(i,j) λ(i) = -2 x(j)" in text.unicode_text()
+    assert r"\lambda\ \text{solves}\ \sum_{i} A_{ij}\, \lambda_{i} = 2 x_{j}" in text.latex(style="paper")
+    assert "λ solves Σ_i A(i,j) λ(i) = 2 x(j)" in text.unicode_text()
 
 
 def test_small_numbers_are_powers_of_ten() -> None:
