@@ -48,7 +48,8 @@ class Source:
 class Mention:
     """What an error is about that arises long after the text was read: a parameter, or where a function is called.
 
-    Of several calls it is one whose arguments hold one of the names in `beside`, if any are given.
+    Of several calls it is one whose arguments hold one of the names in `beside`, if any are given. Without a name it is
+    what the program returns.
     """
 
     name: str

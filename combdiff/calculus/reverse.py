@@ -24,7 +24,7 @@ from combdiff.calculus.loops.recurrences import LoopBody
 from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.pullback import pull_back
 from combdiff.calculus.pushforward import sum_of
-from combdiff.errors import UnsupportedError
+from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Guard
@@ -264,6 +264,7 @@ def gradient_of(f: Lam, ask: Callable[[], None] = lambda: None) -> Lam:
         what = "a tuple" if isinstance(core.type, Product) else "a tensor or a function"
         raise UnsupportedError(
             f"a gradient is that of a number, and the value here is {what}",
+            about=Mention(""),
             remedy="use pullback, which takes a cotangent of the value, or jacobian; or make a number of it, as sum(x)",
         )
     return Lam(f.params, reverse_pass(f.params, bindings, [(core, ONE)], ask=ask))

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from combdiff.errors import CombDiffError, Mention, Span
 from combdiff.language.parsing.parser import parse
-from combdiff.language.parsing.syntax import Apply, Expr, Name, Param, nodes_of
+from combdiff.language.parsing.syntax import Apply, Block, Expr, Lambda, Name, Param, nodes_of
+from combdiff.language.vocabulary import DERIVATIVES
 from combdiff.terms.recursion import deep_recursion
 
 
@@ -48,12 +49,29 @@ def find_place(error: CombDiffError, text: str, name: str) -> None:
 
 
 def _place(about: Mention, body: Expr) -> Span | None:
-    """The last parameter of that name, which hides the others; or the first call."""
+    """What the program returns, if one derivative is taken; the last parameter of a name; or the first call."""
     nodes = list(nodes_of(body))
+    if not about.name:
+        return _returned(body).span if sum(map(_is_derivative, nodes)) < 2 else None
     if not about.called:
         return next((n.span for n in reversed(nodes) if isinstance(n, Param) and n.name == about.name), None)
     calls = [n for n in nodes if isinstance(n, Apply) and about.name in _names_in(n.function)]
     return next((c.span for c in calls if not about.beside or about.beside & _names_in(c.args)), None)
+
+
+def _is_derivative(e: object) -> bool:
+    return isinstance(e, Apply) and isinstance(e.function, Name) and e.function.text in DERIVATIVES
+
+
+def _returned(e: Expr) -> Expr:
+    """The value of the innermost map: x * y of (x::R) -> grad((y::R) -> x * y)."""
+    match e:
+        case Lambda(_, body) | Block(_, body):
+            return _returned(body)
+        case Apply(_, (Lambda() as f, *_)) if _is_derivative(e):
+            return _returned(f)
+        case _:
+            return e
 
 
 def _names_in(tree: object) -> set[str]:
