@@ -19,6 +19,7 @@ from combdiff.arrays.plan import Step
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reciprocal
 from combdiff.terms.terms import ONE, ZERO, Const, times
+from combdiff.terms.types import Domain
 
 MOST = 12
 """Terms of a sum of products, or orders of equal factors, that are looked at."""
@@ -93,10 +94,10 @@ class Values:
             case ops.Permute() | ops.Broadcast() | ops.AsFloat():
                 ((found, row),) = operands
                 return _moved(found, row, wanted)
-            case ops.Mul(coefficient):
-                return self._product(coefficient, operands, wanted)
-            case ops.Contraction() | ops.Sum():
-                return self._product(ONE, operands, wanted)
+            case ops.Mul() | ops.Contraction() | ops.Sum():
+                coefficient = step.op.coefficient if isinstance(step.op, ops.Mul) else ONE
+                domains = {at: d for o, row in zip(step.operands, rows, strict=True) for at, d in _labelled(o, row)}
+                return self._product(coefficient, operands, wanted, domains)
             case ops.Conj() if not step.operands[0].complex:
                 return operands[0][0]
             case ops.Conj():
@@ -123,14 +124,25 @@ class Values:
         wanted = tuple(next(after) if at == ops.WHOLE else at for at in result)
         op = replace(step.op, axis=0) if isinstance(step.op, ops.Fourier) else step.op
         op = replace(op, axes=()) if isinstance(op, ops.Reduced) else op
-        operand = (found, tuple(at for at in marked if at != label))
-        return self._function(op, [operand], tuple(at for at in wanted if at != label))
+        given = tuple(at for at in marked if at != label)
+        if not all({at for at in given if at < 0} <= {given[n] for n in at} for _, at in found):
+            return None  # of an array that is the same along an axis, the size of the axis counts
+        return self._function(op, [(found, given)], tuple(at for at in wanted if at != label))
 
     # --- products ---------------------------------------------------------------------------------------------------
 
-    def _product(self, coefficient: Const, operands: Sequence[tuple[Linear, ops.Row]], wanted: ops.Row) -> Linear:
-        """Σ over the labels that are not wanted of a product: term by term, if there is such a sum."""
-        summed = any(at not in wanted for _, row in operands for at in row)
+    def _product(
+        self,
+        coefficient: Const,
+        operands: Sequence[tuple[Linear, ops.Row]],
+        wanted: ops.Row,
+        domains: Mapping[int, Domain],
+    ) -> Linear:
+        """Σ over the labels that are not wanted of a product: term by term, if there is such a sum.
+
+        A term that is the same along a label that is summed over is multiplied by the size of its domain.
+        """
+        summed = {at for _, row in operands for at in row} - {*wanted}
         if summed and prod(len(u) for u, _ in operands) <= MOST:
             parts = [u.items() for u, _ in operands]
         else:
@@ -143,6 +155,8 @@ class Values:
             for ((value, at), own), row in zip(terms, rows, strict=True):
                 c = times(c, own)
                 factors.append((value, tuple(row[n] for n in at)))
+            alike = summed.difference(*(row for _, row in factors))
+            factors += [(self._named(("size", domains[at])), ()) for at in sorted(alike)]
             found.append((c, {self._of_factors(factors, wanted): ONE}))
         return _added(found)
 
@@ -203,6 +217,11 @@ class Values:
             (v, tuple(labels.setdefault(at, len(labels)) for at in row), times(c, share)) for (v, row), c in terms
         )
         return (self._named(("sum", key)), tuple(labels)), first
+
+
+def _labelled(operand: Step, row: ops.Row) -> Iterator[tuple[int, Domain]]:
+    """The labels of axes with their domains."""
+    return zip(row, operand.domains, strict=True)
 
 
 def _others(rank: int, without: int | None) -> ops.Row:
