@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.arrays.lower.forms import Forms, seconds
+from combdiff.arrays.costs import seconds
+from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import result_of
 from combdiff.budget import OutOfTime

@@ -16,18 +16,18 @@ from contextlib import suppress
 from dataclasses import field, replace
 from typing import Any
 
-from combdiff.arrays import ops
+from combdiff.arrays.costs import operations, seconds
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
 from combdiff.arrays.passes.contiguous import with_contiguous_operands
 from combdiff.arrays.passes.distances import Distances, expanded
-from combdiff.arrays.plan import Plan, Step
+from combdiff.arrays.plan import Plan
 from combdiff.budget import Budget, OutOfTime
 from combdiff.errors import CombDiffError
 from combdiff.records import dataclass
 from combdiff.simplify.choose import is_cheap, place
-from combdiff.simplify.graph.running import BATCHED, BLAS, CALL, AllForms
+from combdiff.simplify.graph.running import AllForms
 from combdiff.simplify.known import is_opaque
 from combdiff.simplify.laws.distributed import distributed
 from combdiff.terms.archive import Archive
@@ -150,30 +150,3 @@ def _is_better(other: Plan, plan: Plan) -> bool:
 
 def _is_called_alike(a: Plan, b: Plan) -> bool:
     return [x.name for x in a.arguments] == [x.name for x in b.arguments] and a.tupled == b.tupled
-
-
-def operations(plan: Plan) -> int:
-    """The operations of a plan."""
-    return sum(map(plan.flops, plan.steps))
-
-
-def seconds(plan: Plan) -> float:
-    """About how long a plan takes, in the time in which one entry of an array is read and written."""
-    return sum(seconds_of(plan, step) for step in plan.steps)
-
-
-def seconds_of(plan: Plan, step: Step) -> float:
-    """About how long a step takes."""
-    written = plan.entries(step) * (2 if step.complex else 1)
-    match step.op:
-        case ops.Tensordot() | ops.Packed():
-            return plan.flops(step) / 2 * BLAS + written
-        case ops.Contraction():
-            return plan.flops(step) / 2 * BATCHED + written
-        case ops.Call() | ops.Unknown():
-            return CALL * written
-        case ops.LaidOut() | ops.Stack() | ops.CumulativeSum() | ops.CumulativeProduct():
-            return written
-        case _:
-            flops = plan.flops(step)
-            return max(flops, written) if flops else 0.0

@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from itertools import count
 
 from combdiff.arrays import ops
-from combdiff.arrays.lower.forms import seconds_of
+from combdiff.arrays.costs import seconds_of
 from combdiff.arrays.passes.loops.values import Linear, Placed, Values
 from combdiff.arrays.plan import Argument, Plan, Recurrence, Scan, Step, interned
 from combdiff.records import dataclass
