@@ -1,7 +1,6 @@
-"""Objectives of several fields beside an expert's code: `python benchmarks/objectives.py [NAME …]` prints a row each.
+"""Objectives of several fields beside an expert's code: `python -m benchmarks.objectives [WORD …]` prints a row each.
 
-Value and gradient in NumPy and SciPy on one thread: the compiled function, and code by hand. Both are called in turn,
-in changing order; the ratio is the median of those of neighbours.
+Value and gradient in NumPy and SciPy on one thread: the compiled function, and code by hand (`by_hand.py`).
 """
 
 from __future__ import annotations
@@ -10,20 +9,16 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
-import statistics
 import sys
-import time
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy import linalg, sparse, special
 
 import combdiff as cd
+from benchmarks.by_hand import HEAD, Array, ByHand, Drawn, line
 
-Array: TypeAlias = Any
-Case: TypeAlias = tuple[str, Callable[[np.random.Generator], list[Array]], Callable[..., tuple[Array, ...]]]
-SECONDS = 2.0
+Case: TypeAlias = tuple[str, Drawn, ByHand]
 
 
 def graph_layer(a: Array, b: Array, w: Array, X: Array, Y: Array, W: Array) -> tuple[Array, ...]:
@@ -322,27 +317,13 @@ CASES: dict[str, Case] = {
 
 
 def row(name: str) -> str:
-    """A line of the table, after both have been compared."""
+    """A line of the table."""
     text, drawn, by_hand = CASES[name]
-    given = drawn(np.random.default_rng(0))
-    ours = cd.grad(text).compile(value=True)
-    for mine, theirs in zip(ours(*given), by_hand(*given), strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8 * np.abs(theirs).max())
-    times: tuple[list[float], list[float]] = [], []
-    start = time.perf_counter()
-    while time.perf_counter() - start < SECONDS or len(times[0]) < 5:
-        both = [(ours, times[0]), (by_hand, times[1])]
-        for call, found in both if len(times[0]) % 2 else both[::-1]:
-            before = time.perf_counter()
-            call(*given)
-            found.append(time.perf_counter() - before)
-    ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
-    least = [1e3 * min(found) for found in times]
-    return f"| {name} | {least[0]:.2f} | {least[1]:.2f} | {ratio:.2f} | {least[0] / least[1]:.2f} |"
+    return line(name, cd.grad(text).compile(value=True), by_hand, drawn(np.random.default_rng(0)))
 
 
 if __name__ == "__main__":
-    print("| problem | ours, ms | by hand, ms | ratio | of the least |\n| --- | --- | --- | --- | --- |")
+    print(HEAD)
     for name in CASES:
         if not sys.argv[1:] or any(word in name for word in sys.argv[1:]):
             print(row(name), flush=True)

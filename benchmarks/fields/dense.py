@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
-Array = Any
-Drawn = Callable[[np.random.Generator], list[Array]]
-ByHand = Callable[..., tuple[Array, ...]]
-CASES: dict[str, tuple[tuple[str, ...], Drawn, ByHand]] = {}
-
-
-def case(name: str, drawn: Drawn, *texts: str) -> Callable[[ByHand], ByHand]:
-    """Note what a function by hand computes: programs in several spellings, and how arguments are drawn."""
-
-    def noted(by_hand: ByHand) -> ByHand:
-        CASES[name] = (texts, drawn, by_hand)
-        return by_hand
-
-    return noted
+from benchmarks.by_hand import Array
+from benchmarks.fields.cases import case
 
 
 @case(
@@ -29,8 +14,8 @@ def case(name: str, drawn: Drawn, *texts: str) -> Callable[[ByHand], ByHand]:
     lambda r: [r.normal(size=(5000, 8)), r.normal(size=20), r.normal(size=(20, 8)), r.normal(size=(20, 8)) / 5],
     """(X::RM{n,d}) -> (a::RV{K}, m::RM{K,d}, s::RM{K,d}) -> begin
   L = (i, k) -> a(k) - sum(c, s(k,c)) - sum(c, ((X(i,c) - m(k,c)) * exp(-s(k,c)))^2) / 2
-  sum(i, logsumexp(k, L(i,k))) - size_n * logsumexp(k, a(k))
-end""".replace("size_n", "n"),
+  sum(i, logsumexp(k, L(i,k))) - n * logsumexp(k, a(k))
+end""",
 )
 def gmm(X: Array, a: Array, m: Array, s: Array) -> tuple[Array, ...]:
     n = len(X)
@@ -313,9 +298,7 @@ def tv(y: Array, weight: Array, x: Array) -> tuple[Array, ...]:
 )
 def deconv(y: Array, k: Array, x: Array) -> tuple[Array, ...]:
     a, b = y.shape
-    np.lib.stride_tricks.sliding_window_view(x, (a, b))
     r = -y
-    r = r.copy()
     for p in range(5):
         for q in range(5):
             r += k[p, q] * x[p : p + a, q : q + b]

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from scipy import linalg, signal, sparse, special
 
-Array = Any
-Drawn = Callable[[np.random.Generator], list[Array]]
-ByHand = Callable[..., tuple[Array, ...]]
-CASES: dict[str, tuple[tuple[str, ...], Drawn, ByHand]] = {}
-
-
-def case(name: str, drawn: Drawn, *texts: str) -> Callable[[ByHand], ByHand]:
-    """Note what a function by hand computes: programs in several spellings, and how arguments are drawn."""
-
-    def noted(by_hand: ByHand) -> ByHand:
-        CASES[name] = (texts, drawn, by_hand)
-        return by_hand
-
-    return noted
+from benchmarks.by_hand import Array
+from benchmarks.fields.cases import case
 
 
 @case(
