@@ -212,3 +212,34 @@ def test_rows_at_tables_of_places_are_added_before_the_product() -> None:
     R = X[o] @ w - y
     assert np.isclose(value, (R**2).sum() + (X[o] @ w).sum(), rtol=1e-12)
     assert np.allclose(gradient, np.einsum("qk,qkp->p", 2 * R + 1, X[o]), rtol=1e-10)
+
+
+SHORTER = {
+    "on a diagonal": "(A::RM{n, n}) -> real(scan((a, i) -> a + im * A(i, i)^2, 1, n - 1)(0)) + "
+    "abs2(iterate((a, i) -> a + im * A(i, i)^2, 1, n - 1))",
+    "under a norm": "(x::CV{n}) -> (y::RV{n}) -> "
+    "real(sum(i::N{n}, iterate((z, j) -> (k::N{n}) -> y(j) * z(k), x, n - 1, z -> norm(z) <= i)(0)))",
+    "under a maximum": "(x::RV{n}) -> (y::RV{n}) -> begin\nz = scan((z, j) -> (k::N{n}) -> sin(z(k)) + y(j), x, n - 1)\n"
+    "sum(j, j + 1 < n, y(j) * maximum(k, z(j, k))^2) end",
+    "transformed": "(x::CV{n}) -> (y::RV{n}) -> begin\nz = scan((z, j) -> (k::N{n}) -> y(j) * z(k), x, n - 1)\n"
+    "sum((j, k), j + 1 < n, abs2(fft(k -> z(j, k))(k))) end",
+}
+"""Loops of n - 1 steps, whose states are read by an index of n values."""
+
+
+@pytest.mark.parametrize("name", SHORTER)
+def test_states_of_a_shorter_loop_are_read_where_there_are_some(name: str) -> None:
+    d = cd.grad(SHORTER[name])
+    f, value = d.compile(), cd.simplified(SHORTER[name]).compile()
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 3, 7):
+        *given, x = (rng.uniform(0.4, 0.6, [n] * (2 if "A::RM" in SHORTER[name] else 1)) for _ in f.arguments)
+        slope = rng.uniform(-1, 1, x.shape)
+        step = 1e-6 * slope
+        difference = (value(*given, x + step) - value(*given, x - step)).real / 2e-6
+        np.testing.assert_allclose((f(*given, x) * slope).sum(), difference, rtol=1e-6, atol=1e-8)
+
+
+def test_a_vector_is_cut_before_it_is_written_on_a_diagonal() -> None:
+    source = cd.grad(SHORTER["on a diagonal"]).compile().source
+    assert source.count("np.zeros((n, n))") == 1 and "% max(" not in source, source

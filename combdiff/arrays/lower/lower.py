@@ -38,6 +38,7 @@ from combdiff.arrays.lower.inner.looping import Looping, with_definitions_once
 from combdiff.arrays.lower.inner.solving import Solving, with_equations
 from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
+from combdiff.arrays.lower.respelled import respelled
 from combdiff.arrays.lower.signature import (
     Result,
     check_supported,
@@ -47,7 +48,6 @@ from combdiff.arrays.lower.signature import (
     result_of,
     slots,
 )
-from combdiff.arrays.lower.signs import factors_before_choices, signs_in_front
 from combdiff.arrays.numbers import check_power, has_positive_zeros, is_whole
 from combdiff.arrays.passes.contractions.paths import WIDEST, Contractions, Network
 from combdiff.arrays.passes.contractions.sharing import Shared
@@ -128,7 +128,7 @@ def lower(
     Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
-    term = with_weights_seen(factors_before_choices(signs_in_front(term)))
+    term = with_weights_seen(respelled(term))
     unknowns = set() if unknowns is None else unknowns
     of_equation = names is not None
     names = names or ArgumentNames(term)

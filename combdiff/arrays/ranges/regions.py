@@ -30,6 +30,9 @@ _BY_LABEL = (
     ops.Sum,
     ops.CumulativeSum,
     ops.CumulativeProduct,
+    ops.Reduced,
+    ops.Norm,
+    ops.Fourier,
     ops.Gather,
 )
 """What does with a part of its operands, along an axis that carries an index, what it does with all of them."""

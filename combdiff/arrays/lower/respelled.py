@@ -1,7 +1,8 @@
-"""Moves signs in front of products, and what all cases of a choice have as a factor in front of the choice.
+"""Spells a term so that its arrays are few and small, before it is lowered.
 
 x(i) - alpha * (-r(i) - beta * p(i))    becomes   x(i) + alpha * (r(i) + beta * p(i)), so that sums are computed once
 where(0 <= x, q * x, (q - 1) * x)       becomes   x * where(0 <= x, q, q - 1), which is summed over as a product
+where(d < n, delta(i, d, x(d)))         becomes   delta(i, d, where(d < n, x(d))), a vector that is cut, on a diagonal
 """
 
 from __future__ import annotations
@@ -17,19 +18,28 @@ from combdiff.terms.terms import (
     MINUS_ONE,
     Add,
     Const,
+    Delta,
+    Indicator,
     Mul,
     Pow,
     Sum,
     Term,
     Traverser,
+    Var,
     add,
     compares_indices,
     factors_of,
+    indicator,
     mul,
     power,
     split_coefficient,
 )
 from combdiff.terms.types import Index
+
+
+def respelled(t: Term) -> Term:
+    """`t` with signs and factors in front, and with conditions under δ."""
+    return conditions_in_deltas(factors_before_choices(signs_in_front(t)))
 
 
 def signs_in_front(t: Term) -> Term:
@@ -58,6 +68,30 @@ def factors_before_choices(t: Term) -> Term:
     (True, True)
     """
     return Traverser(_before_cases, Add)(t)
+
+
+def conditions_in_deltas(t: Term) -> Term:
+    """`t` with a condition of indices under the δ that it stands around, if this is one of two indices.
+
+    A δ of other sides may stand under the condition because they are in range only there.
+
+    >>> from combdiff.terms.conditions.comparing import compared
+    >>> from combdiff.terms.terms import ONE, fresh
+    >>> from combdiff.terms.types import REAL
+    >>> n = Index()
+    >>> i, j, x = fresh("i", n), fresh("j", n), fresh("x", REAL)
+    >>> conditions_in_deltas(compared(i, ">=", ONE, Delta(i, j, x))) == Delta(i, j, compared(i, ">=", ONE, x))
+    True
+    """
+    return Traverser(_under_delta, Delta)(t)
+
+
+def _under_delta(t: Term) -> Term:
+    match t:
+        case Indicator(left, right, Delta(Var() as i, Var() as j, body)) if compares_indices(left, right):
+            return Delta(i, j, _under_delta(indicator(left, right, body)))
+        case _:
+            return t
 
 
 def _before_cases(t: Term) -> Term:
