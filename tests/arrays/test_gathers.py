@@ -219,8 +219,8 @@ SHORTER = {
     "abs2(iterate((a, i) -> a + im * A(i, i)^2, 1, n - 1))",
     "under a norm": "(x::CV{n}) -> (y::RV{n}) -> "
     "real(sum(i::N{n}, iterate((z, j) -> (k::N{n}) -> y(j) * z(k), x, n - 1, z -> norm(z) <= i)(0)))",
-    "under a maximum": "(x::RV{n}) -> (y::RV{n}) -> begin\nz = scan((z, j) -> (k::N{n}) -> sin(z(k)) + y(j), x, n - 1)\n"
-    "sum(j, j + 1 < n, y(j) * maximum(k, z(j, k))^2) end",
+    "under a maximum": "(x::RV{n}) -> (y::RV{n}) -> begin\n"
+    "z = scan((z, j) -> (k::N{n}) -> sin(z(k)) + y(j), x, n - 1)\nsum(j, j + 1 < n, y(j) * maximum(k, z(j, k))^2) end",
     "transformed": "(x::CV{n}) -> (y::RV{n}) -> begin\nz = scan((z, j) -> (k::N{n}) -> y(j) * z(k), x, n - 1)\n"
     "sum((j, k), j + 1 < n, abs2(fft(k -> z(j, k))(k))) end",
 }

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 
@@ -65,23 +65,22 @@ def joined(term: Term, counts: Mapping[Var, Term]) -> Term:
 
 
 def _joined_sum(t: Add, counts: Mapping[Var, Term]) -> Term:
+    products = {u: GuardedProduct.of(u) for u in t.terms}
     terms = list(t.terms)
     for late in t.terms:
-        pairs = ((u, whole) for u in terms if u is not late and (whole := _whole(u, late, counts)) is not None)
-        if late in terms and (found := next(pairs, None)) is not None:
+        ends = list(products[late].at_the_end(counts)) if holds(late, Indicator) and late in terms else []
+        others = (u for u in terms if u is not late and products[u].number == products[late].number) if ends else ()
+        pairs = ((u, whole) for u in others if (whole := _whole(products[u], ends)) is not None)
+        if (found := next(pairs, None)) is not None:
             early, whole = found
             terms = [whole if u is early else u for u in terms if u is not late]
+            products[whole] = GuardedProduct.of(whole)
     return t if len(terms) == len(t.terms) else add(*terms)
 
 
-def _whole(early: Term, late: Term, counts: Mapping[Var, Term]) -> Term | None:
-    """The one term that two are, if one reads the states before the steps, and the other the last one."""
-    if not holds(late, Indicator):
-        return None
-    last, before = GuardedProduct.of(late), GuardedProduct.of(early)
-    if last.number != before.number:
-        return None
-    for entry, count, read in last.at_the_end(counts):
+def _whole(before: GuardedProduct, ends: Iterable[tuple[Term, Term, GuardedProduct]]) -> Term | None:
+    """The one term that two are, if one reads the states before the steps, and the other, by its `ends`, the last."""
+    for entry, count, read in ends:
         condition = add(count, neg(entry), MINUS_ONE)
         for candidate in (before, *before.shifted(count)):
             for named in candidate.named_as(read):
