@@ -28,6 +28,7 @@ from combdiff.terms.terms import (
     bound_by,
     children,
     fresh,
+    held_whole,
     holds_entries,
     neg,
     numbers_read,
@@ -163,7 +164,7 @@ class _Placing:
         params, body = (value.params, value.body) if isinstance(value, Lam) else ((), value)
         c, _ = split_coefficient(body)
         users = [*(self.values[v] for v in self.users[var]), *(t for t in self.results if var in t.free)]
-        if c.imag or c.real >= 0 or isinstance(value, Loop) or any(_is_used_whole(var, t) for t in users):
+        if c.imag or c.real >= 0 or isinstance(value, Loop) or any(var in held_whole(t) for t in users):
             return
         turned = neg(App(var, params)) if params else neg(var)
         turning = {var: Lam(params, turned) if params else turned}
@@ -188,20 +189,6 @@ class _Placing:
 def _signs(t: Term) -> int:
     """How many products have a minus sign."""
     return sum(split_coefficient(u)[0].real < 0 for u in subterms(t, Mul))
-
-
-def _is_used_whole(var: Var, t: Term) -> bool:
-    """Whether a map is used in `t` otherwise than at indices."""
-    known: dict[Term, bool] = {}
-
-    def whole(u: Term) -> bool:
-        if var not in u.free or u == var:
-            return u == var
-        if u not in known:
-            known[u] = any(map(whole, u.args if isinstance(u, App) and u.function == var else children(u)))
-        return known[u]
-
-    return isinstance(var.kind, Map) and whole(t)
 
 
 def _with_copies(t: Term, var: Var, value: Term) -> Term:

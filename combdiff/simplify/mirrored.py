@@ -10,7 +10,20 @@ from collections.abc import Callable, Collection, Sequence
 from combdiff.canon.both_orders import orders_of
 from combdiff.canon.canonical import NormalForm
 from combdiff.terms.conditions.comparing import compared
-from combdiff.terms.terms import App, Lam, Term, Traverser, Var, add, apply, fresh, substitute, subterms, terms_of
+from combdiff.terms.terms import (
+    App,
+    Lam,
+    Term,
+    Traverser,
+    Var,
+    add,
+    apply,
+    fresh,
+    held_whole,
+    substitute,
+    subterms,
+    terms_of,
+)
 
 Binding = tuple[Var, Term]
 
@@ -46,9 +59,10 @@ def _widened(value: Lam, form: Callable[[Term], NormalForm]) -> tuple[Lam, tuple
 
 def _is_read_at_indices(var: Var, terms: Sequence[Term]) -> bool:
     """Whether a value is used entry by entry only, at indices and not at arithmetic of them."""
-    uses = [u for t in terms if var in t.free for u in subterms(t) if isinstance(u, App) and u.function == var]
-    whole = sum(u == var for t in terms if var in t.free for u in subterms(t))
-    return bool(uses) and all(isinstance(a, Var) for u in uses for a in u.args) and whole <= len(uses)
+    users = [t for t in terms if var in t.free]
+    uses = [u for t in users for u in subterms(t, App) if u.function == var]
+    at_indices = bool(uses) and all(isinstance(a, Var) for u in uses for a in u.args)
+    return at_indices and not any(var in held_whole(t) for t in users)
 
 
 def _asking(t: Term, var: Var, new: Var, places: tuple[int, int]) -> Term:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from operator import is_
 from typing import TypeVar, overload
 
@@ -296,6 +296,21 @@ def holds(t: Term, *kinds: type[Term]) -> bool:
     """
     found = _kinds_in(t)
     return any(found & _BITS[kind] for kind in kinds)
+
+
+def held_whole(t: Term) -> set[Var]:
+    """The variables of maps that stand in `t` otherwise than applied: as an argument, a value, a state of a loop.
+
+    Whatever replaces entries of a map has replaced the map only if nothing holds it whole.
+
+    >>> from combdiff.terms.types import REAL, Map
+    >>> i, x, y = fresh("i", Index()), *(fresh(name, Map((Index(),), REAL)) for name in "xy")
+    >>> [v.name for v in held_whole(Tuple((App(x, (i,)), y)))]
+    ['y']
+    """
+    nodes = subterms(t)
+    held = chain([t], *(u.args if isinstance(u, App) and isinstance(u.function, Var) else children(u) for u in nodes))
+    return {u for u in held if isinstance(u, Var) and isinstance(u.kind, Map)}
 
 
 class _Bits(dict[type[Term], int]):

@@ -9,7 +9,7 @@ lie on which diagonal.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain, product
+from itertools import product
 
 from combdiff.records import dataclass
 from combdiff.simplify.choose import Binding, is_cheap
@@ -32,12 +32,12 @@ from combdiff.terms.terms import (
     conj,
     delta,
     fresh,
+    held_whole,
     holds,
     indicator,
     mul,
     refreshed,
     substitute,
-    subterms,
     total,
 )
 from combdiff.terms.types import Index, is_contractable
@@ -155,7 +155,7 @@ def without_diagonals(
 
     Those that are to `stay` do.
     """
-    whole = _held_whole([*(e for _, e in bindings), *results])
+    whole = set().union(*(held_whole(t) for t in (*(e for _, e in bindings), *results)))
     known: dict[Var, list[_Diagonal]] = {}
     found: list[Binding] = []
     for var, value in bindings:
@@ -203,18 +203,6 @@ def _diagonals(value: Term) -> list[Part] | None:
         return None
     parts = parts_by_pattern(value.params, value.body)
     return parts if parts and all(len(part.kept) < len(value.params) for part in parts) else None
-
-
-def _held_whole(terms: Sequence[Term]) -> set[Term]:
-    """The variables that stand in `terms` as an argument or as a value, so that more than entries of them is used."""
-    whole = set(terms)
-    for u in chain.from_iterable(map(subterms, terms)):
-        match u:
-            case App(_, args):
-                whole.update(args)
-            case Lam(_, body):
-                whole.add(body)
-    return {u for u in whole if isinstance(u, Var)}
 
 
 def _seen_through(t: Term, known: Mapping[Var, Sequence[_Diagonal]]) -> Term:
