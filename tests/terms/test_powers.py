@@ -137,6 +137,19 @@ def test_sizes_and_signs() -> None:
     assert mul(call("abs", z), call("abs2", z)) == Pow(Call("abs", (z,)), number(3))
 
 
+def test_what_stands_over_its_size_is_an_inverse() -> None:
+    size, square, sign = call("abs", z), call("abs2", z), call("sign", z)
+    inverse, turned = power(z, number(-1)), power(conj(z), number(-1))
+    assert mul(z, power(square, number(-1))) == turned
+    assert mul(conj(z), power(square, number(-1))) == inverse
+    assert mul(sign, power(size, number(-1))) == turned
+    assert mul(conj(sign), power(size, number(-1))) == inverse
+    assert mul(sign, power(size, number(-3))) == mul(turned, power(square, number(-1)))
+    assert mul(z, z, power(square, number(-1))) == mul(z, turned)
+    w = fresh("w", COMPLEX)
+    assert mul(w, power(square, number(-1))) == Mul((w, Pow(square, number(-1))))
+
+
 def test_a_factor_cancels_with_one_in_a_power_of_a_product() -> None:
     a, b, n = fresh("a", REAL), fresh("b", REAL), size(Domain("n"))
     assert mul(power(a, number(2)), power(mul(a, b), number(-2))) == power(b, number(-2))

@@ -16,7 +16,7 @@ from combdiff.terms.nodes import ONE, TWO, Call, Conj, Const, Mul, Pow, Term
 from combdiff.terms.types import Index, is_complex
 
 HALF = Const(Fraction(1, 2))
-_SIGNED = frozenset({"abs", "sign"})
+_SIGNED = frozenset({"abs", "sign", "abs2"})
 _MEETING = _SIGNED | {"sqrt"}
 _PARTS = frozenset({"real", "imag"})
 
@@ -188,6 +188,8 @@ def _without_sign(factor: Term, powers: dict[Term, int]) -> bool:
             return _size_of_complex(factor, u, n, powers)
         case Call("abs", (u,)) if n and not n % 2:
             return _shift(powers, {factor: -n, u: n})
+        case Call("abs2", (u,)) if n < 0 and is_complex(u.type):
+            return _over_square(factor, u, powers)
         case Call("sign", (u,)) | Conj(Call("sign", (u,))) if n > 0 and is_complex(u.type):
             return _sign_of_complex(factor, u, powers)
         case Call("sign", (u,)) if n > 0:
@@ -208,12 +210,18 @@ def _size_of_complex(size: Term, z: Term, n: int, powers: dict[Term, int]) -> bo
 
 
 def _sign_of_complex(sign: Term, z: Term, powers: dict[Term, int]) -> bool:
-    """|z| sign(z) is z, and so for the conjugates."""
+    """|z| sign(z) is z, and sign(z) / |z| is 1/z', and so for the conjugates."""
     size, square = Call("abs", (z,)), Call("abs2", (z,))
-    turned = _conj(z) if isinstance(sign, Conj) else z
-    if powers.get(size, 0) > 0:
-        return _shift(powers, {size: -1, sign: -1, turned: 1})
+    turned, other = (_conj(z), z) if isinstance(sign, Conj) else (z, _conj(z))
+    if n := powers.get(size, 0):
+        return _shift(powers, {size: -1, sign: -1, turned: 1} if n > 0 else {size: 1, sign: -1, other: -1})
     return powers.get(square, 0) > 0 and _shift(powers, {square: -1, size: 1, sign: -1, turned: 1})
+
+
+def _over_square(square: Term, z: Term, powers: dict[Term, int]) -> bool:
+    """z / abs2(z) is 1/z', which neither overflows nor underflows where the square does, and so for the conjugates."""
+    above = next((u for u in (z, _conj(z)) if powers.get(u, 0) > 0), None)
+    return above is not None and _shift(powers, {square: 1, above: -1, _conj(above): -1})
 
 
 def _sign_of_real(sign: Term, u: Term, powers: dict[Term, int]) -> bool:
