@@ -10,7 +10,7 @@ program would differ by the names that it gives. What is read keeps the user's d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from dataclasses import field
 from itertools import count
 from typing import NamedTuple
@@ -329,20 +329,25 @@ class RepeatedParts:
         """`core`, where products of two parts that stand in several products have names, as in all values."""
         while True:
             places: Counter[Hashable] = Counter()
-            for t in (*(value for _, value in self.found), core):
+            everywhere = [*(value for _, value in self.found), core]
+            outer = {v for t in everywhere for v in t.free}
+            for t in everywhere:
                 for u in subterms(t):
-                    forms = [self._form_of(pair) for pair in self._pairs(u)]
+                    forms = [self._form_of(pair) for pair in self._pairs(u, outer)]
                     places.update(form.key for form in forms if form is not None and form.key not in self.values)
             key, count = max(places.items(), key=lambda entry: entry[1], default=(None, 0))
             if count < 2:
                 return core
-            core = self._with_product_named(key, core)
+            core = self._with_product_named(key, core, outer)
 
-    def _pairs(self, t: Term) -> Iterator[tuple[Term, Term]]:
-        """The parts of a product, two at a time, that are at the same indices."""
+    def _pairs(self, t: Term, outer: Set[Var]) -> Iterator[tuple[Term, Term]]:
+        """The parts of a product, two at a time, that are at the same indices, and else made of `outer` variables.
+
+        States of a loop and numbers of an integral are known only there.
+        """
         if isinstance(t, Mul) and isinstance(t.type, Number):
             named = {var for var, _ in self.found}
-            parts = [f for f in t.factors if self._is_part(f, named)]
+            parts = [f for f in t.factors if self._is_part(f, named) and f.free - {*_indices(f)} <= outer]
             for n, f in enumerate(parts):
                 yield from ((f, g) for g in parts[n + 1 :] if {*_indices(f)} == {*_indices(g)})
 
@@ -361,11 +366,11 @@ class RepeatedParts:
             self.forms[whole] = None if form.coefficient == NOTHING else Form(form, opens)
         return self.forms[whole]
 
-    def _with_product_named(self, key: Hashable, core: Term) -> Term:
+    def _with_product_named(self, key: Hashable, core: Term, outer: Set[Var]) -> Term:
         made: list[Binding] = []
 
         def visit(u: Term) -> Term:
-            for f, g in self._pairs(u):
+            for f, g in self._pairs(u, outer):
                 form = self._form_of((f, g))
                 if form is None or form.key != key:
                     continue

@@ -241,3 +241,21 @@ def test_what_may_cancel_is_not_summed_apart(bracket: str, apart: bool) -> None:
     """The first two are 0 where i and j meet; of the last one term has as many indices as the bracket."""
     term = result_of(cd.simplified(DIFFERENCES.format(bracket)).term).outputs[0]
     assert (distributed(term) != term) == apart
+
+
+BOUND = {
+    "a state": "(x::RV) -> (b::R) -> sum(i, iterate((c, i) -> b^i / (c * b^(2 * i)), b, 2) * x(i))",
+    "one of two states": "(x::RV) -> (b::R) -> begin\n"
+    "(c, f) = iterate(((c, y), i) -> (b^i / (c * b^(2 * i)), (j::N) -> 1), (b, j -> x(j)), 2)\n"
+    "c * sum(i, f(i)^2) end",
+    "the variable of an integral": "@domain Line begin base = R; lower = 0; upper = 1 end\n"
+    "(a::R) -> (b::R) -> sum(x::Line, exp(b * x) / (x + 2) + a * exp(b * x) * sin(b / (x + 2)) / (x + 2))",
+}
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("name", BOUND)
+def test_products_of_what_is_bound_inside_have_no_name_outside(name: str) -> None:
+    d = cd.grad(BOUND[name])
+    assert not any(program.free for program in programs_to_run(d.program))
+    assert d.check()
