@@ -45,6 +45,14 @@ FORMS = {
         "(A::Her) -> (x::CV) -> sum((i, j), x(i)' * A(i, j) * x(j)) / sum(i, x(i)' * x(i))",
         "i -> 2 * (sum(j, A(i, j) * x(j)) - t * x(i)) / s",
     ),
+    "a residual whose weights are varied": (
+        "(Y::RM{n, p}, X::RM{n, q}) -> (B::RM{q, p}, W::SPD{p}) -> tr((Y - X*B) * W * (Y - X*B)')",
+        "((j, k) -> -2 * sum((i, k1), X(i, j) * W(k, k1) * P(i, k1)), (j, k) -> sum(i, P(i, j) * P(i, k)))",
+    ),
+    "a residual of a vector": (
+        "(y::RV{n}, X::RM{n, q}) -> (b::RV{q}, W::SPD{n}) -> (y - X*b)' * W * (y - X*b)",
+        "(j -> -2 * sum((i, j1), X(i, j) * W(j1, i) * v(j1)), (i, j) -> v(i) * v(j))",
+    ),
     "cosine": (
         "(y::RV) -> (x::RV) -> sum(i, x(i) * y(i)) / sqrt(sum(i, x(i)^2) * sum(i, y(i)^2))",
         "i -> (y(i) - t * x(i)) / sqrt(s)",

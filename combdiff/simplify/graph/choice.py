@@ -21,6 +21,7 @@ from combdiff.simplify.choose import Binding, index_names, place
 from combdiff.simplify.graph.extraction import Extraction
 from combdiff.simplify.graph.graph import Graph, Leaf, Node, Ref, Zero
 from combdiff.simplify.graph.laws.collect import collect
+from combdiff.simplify.graph.laws.nested_sums import nested_sums
 from combdiff.simplify.graph.laws.part_of_sum import part_of_sum
 from combdiff.simplify.graph.laws.real_parts import real_parts
 from combdiff.simplify.graph.laws.reassociate import reassociate
@@ -111,6 +112,7 @@ class Choice:
         return [
             partial(part_of_sum, self.graph, named, set()),
             partial(collect, self.graph, self.reader.one(), set()),
+            partial(nested_sums, self.graph, set()),
             partial(real_parts, self.graph, self.reader, set()),
             partial(reassociate, self.graph, set()),
         ]

@@ -177,6 +177,30 @@ def test_terms_that_are_no_one_multiple_of_a_named_sum_are_not_taken_for_it():
     assert not choice.families["part_of_sum"].matches
 
 
+def sum_around(*others):
+    """A value F = Z + A + 2i B − S with a name, and conj(3i F) + Z + v v beside multiples of A', B' and S'.
+
+    A term Z that is not conjugated keeps F conjugated in the node.
+    """
+    a, b, s, v = (tensor(name, (N, N) if name != "v" else (N,)) for name in "ABSv")
+    z, f = (tensor(name, (N, N), COMPLEX) for name in "ZF")
+    entries = [at(t, P, Q) for t in (a, b, s)]
+    own = add(at(z, P, Q), *(mul(c, e) for c, e in zip((number(1), number(2j), number(-1)), entries, strict=True)))
+    beside = [mul(number(c), conj(e)) for c, e in zip(others, entries, strict=True) if c]
+    whole = add(conj(mul(number(3j), at(f, P, Q))), *beside, at(z, P, Q), mul(at(v, P), at(v, Q)))
+    return saturated([Lam((P, Q), whole)], [(f, Lam((P, Q), own))])
+
+
+FOUND = [((3j, 6, 0), True), ((3j, 6, -3j), True), ((0, 1, 0), False), ((3j, 0, 0), False)]
+
+
+@pytest.mark.parametrize(("others", "found"), FOUND)
+def test_a_sum_in_a_sum_is_written_out_where_terms_cancel(others, found):
+    choice = sum_around(*others)
+    assert wrong(choice) == []
+    assert bool(choice.families["nested_sums"].matches) is found
+
+
 @pytest.mark.parametrize("count", [5, 6, 7])
 def test_a_product_at_one_place_has_few_classes(count):
     """No order of factors of the same indices costs less: they are split one at a time, not in all ways."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from combdiff.canon.moves import Labels, at
 from combdiff.canon.skeleton import UNIT, Coefficient, times
-from combdiff.simplify.graph.graph import BOUND, Child, Con, Graph, Lin, Node, Ref, Zero, reciprocal
+from combdiff.simplify.graph.graph import BOUND, Child, Con, Graph, Lin, Node, Ref, Zero, conjugate, reciprocal
 from combdiff.terms.types import Type
 
 PLACES = 48
@@ -117,10 +117,10 @@ def _take_out(graph: Graph, node: Lin, terms: Sequence[Ref], found: Found, ranke
             is_open = {label for label in (*map(abs, factor.labels), *labels) if label < BOUND}
             into = graph.frame(node) if len(mine) == len(terms) else None
             new.append(graph.con([Ref(UNIT, *factor[1:], factor.of), inner], is_open, into))
-    return taken if new and _replaced(graph, node, [*(terms[n] for n in sorted(free)), *new]) else set()
+    return taken if new and replaced(graph, node, [*(terms[n] for n in sorted(free)), *new]) else set()
 
 
-def _replaced(graph: Graph, node: Lin, terms: Sequence[Ref]) -> bool:
+def replaced(graph: Graph, node: Lin, terms: Sequence[Ref]) -> bool:
     """Note that the sum `node` is that of `terms`."""
     frame = graph.frame(node)
     try:
@@ -162,6 +162,13 @@ def products(graph: Graph, ref: Ref, beside: Ref | None = None) -> Iterator[tupl
     return ((number, (first, second)) for number, (first, second) in _contractions(graph, ref, beside, 2))
 
 
+def linear_combination(graph: Graph, ref: Ref, node: Lin) -> list[Ref]:
+    """`ref` as the sum that `node`, a form of its class, says that it is."""
+    number, turned, names = _at_node(graph, ref, node)
+    terms = [(_at(graph, child, turned, names), n) for child, n in node.terms]
+    return [term.times(times(number, conjugate(n) if turned else n)) for term, n in terms]
+
+
 def _contractions(
     graph: Graph, ref: Ref, beside: Ref | None, factors: int
 ) -> Iterator[tuple[Coefficient, tuple[Ref, ...]]]:
@@ -170,14 +177,18 @@ def _contractions(
     bound = max((abs(label) + 1 for label in around), default=BOUND)
     for node in list(graph.classes[ref.of].nodes):
         if isinstance(node, Con) and len(node.children) == factors:
-            frame = graph.frame(node)
-            # node = f · K^c(labels of the frame): K at the labels of `ref` says what stands in the slots of the node
-            turned = frame.conj != ref.conj
-            names = dict(_named(frame.labels, ref.labels))
-            share = reciprocal(frame.number)
-            share = (share[0], -share[1]) if turned else share
+            number, turned, names = _at_node(graph, ref, node)
             names |= {slot: slot - BOUND + max(bound, BOUND) for slot in node.bound}
-            yield times(ref.number, share), tuple(_at(graph, child, turned, names) for child in node.children)
+            yield number, tuple(_at(graph, child, turned, names) for child in node.children)
+
+
+def _at_node(graph: Graph, ref: Ref, node: Node) -> tuple[Coefficient, bool, dict[int, int]]:
+    """`ref` as number · node at these labels of its slots, or its conjugate, for a node of its class."""
+    frame = graph.frame(node)
+    # node = f · K^c(labels of the frame): K at the labels of `ref` says what stands in the slots of the node
+    turned = frame.conj != ref.conj
+    share = reciprocal(frame.number)
+    return times(ref.number, conjugate(share) if turned else share), turned, dict(_named(frame.labels, ref.labels))
 
 
 def _named(slots: Labels, labels: Labels) -> Iterable[tuple[int, int]]:
