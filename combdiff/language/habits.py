@@ -5,6 +5,7 @@ One row a word. In the rows of functions {0} and {1} are the arguments, as far a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from combdiff.errors import Span
@@ -67,9 +68,9 @@ FUNCTIONS = {
     ),
     **dict.fromkeys(("fft2", "fftn"), "transform one index after the other: (i, k) -> fft(j -> {0}(i, j))(k)"),
     **dict.fromkeys(("rfft", "dft"), "write fft({0})"),
-    "cross": "give the permutation symbol as eps::(N, N, N) -> R, i -> sum((j, k), eps(i, j, k) * {0}(j) * {1}(k))",
+    "cross": "write [{0}(1) * {1}(2) - {0}(2) * {1}(1), {0}(2) * {1}(0) - {0}(0) * {1}(2), "
+    "{0}(0) * {1}(1) - {0}(1) * {1}(0)]",
     "ndtr": "write normcdf({0}), the distribution function of the standard normal distribution",
-    "cumsum": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> sum(j, j <= i, {0}(j))",
     "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
     "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
     **dict.fromkeys(("median", "quantile", "percentile"), "there is no function of ranks; mean(x) is the mean"),
@@ -118,12 +119,12 @@ FUNCTIONS = {
         ("integral", "integrate", "quad", "quadgk", "Integrate"),
         "declare the interval, `@domain Line begin base = R; lower = 0; upper = 1 end`, and write sum(x::Line, f(x))",
     ),
-    **dict.fromkeys(("rfft", "dft"), "write fft({0})"),
     **dict.fromkeys(("linspace", "arange", "range"), "write a map of an index: (i::N{{10}}) -> i / 9"),
     "odeint": LOOP,
     "ifelse": _STEP,
     "if": _STEP,
     "Sum": "write sum(i, …), with the index alone",
+    **dict.fromkeys(("product", "Product"), "write prod(i, …), with the index alone"),
     "Σ": "write sum(i, …), or ∑(i, …)",
     "Π": "write prod(i, …)",
 }
@@ -135,6 +136,10 @@ STATEMENTS = {"if": CHOICE, "elseif": CHOICE, "else": CHOICE, "for": LOOP, "whil
 
 IMAGINARY = "the imaginary unit is im; an index is bound by a sum or a map, sum(i, x(i))"
 """A remedy for i and j where nothing binds them."""
+
+INDICES_FIRST = "write the indices, then the summand: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
+SIGN_OF_A_SUM = r"(Σ_?|∑_?|sum_)\w{1,4}\Z"
+"""A sum as it is set in a book, Σ_i or Σᵢ, and as NumPy's users name it, sum_i."""
 
 SIZE = "name the size in a type, x::RV{n}, and write n"
 
@@ -176,6 +181,8 @@ _SIZES = frozenset({"n", "m", "N", "M", "d", "D", "K", "L"})
 def remedy_of_function(name: str, arguments: Sequence[Expr]) -> str | None:
     """What to write for a call of a function that people know from elsewhere."""
     row = FUNCTIONS.get(name)
+    if re.match(SIGN_OF_A_SUM, name):
+        return INDICES_FIRST
     if row is None:
         return None
     defaults = ("A", "B") if "(i, j)" in row or "(i, i)" in row or "(j, i)" in row else ("x", "y")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import combdiff as cd
 from combdiff.errors import BudgetError, CombDiffError, LanguageError
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
@@ -614,3 +615,9 @@ def test_the_wannier_spread_means_what_the_paper_writes() -> None:
             spread += w[b + reach] * abs(complex(rho)) ** 2
     value = meaning(LISTING_5.replace("pullback((U::Gauge) -> begin", "(U::Gauge) -> (begin"), s, w)
     assert callable(value) and value(u) == pytest.approx(spread)
+
+
+def test_the_letter_pi_is_the_number_unless_the_program_names_it() -> None:
+    assert str(cd.grad("(x::R) -> sin(π * x)")) == "(x::R) -> pi * cos(x * pi)"
+    assert str(cd.grad("(π::RV) -> sum(i, π(i)^2)")) == "(π::RV) -> i -> 2 * π(i)"
+    assert str(cd.grad("(x::RV{π}) -> π * x(0)")) == str(cd.grad("(x::RV{n}) -> n * x(0)")).replace("n", "π")

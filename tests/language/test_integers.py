@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
@@ -256,6 +257,31 @@ def test_entries_that_are_only_compared_need_no_range(
         d.compile()(np.array([0, -1, 2, 3, 4]), x)
 
 
+@pytest.mark.parametrize(
+    ("objective", "gradient"),
+    [
+        ("sum(i, y(i) * log(x(i)) - x(i))", lambda y, x: y / x - 1),
+        ("norm(x - y)^2", lambda y, x: 2 * (x - y)),
+        (
+            "sum(i, lgamma(y(i) + 1) * x(i)^2)",
+            lambda y, x: [2 * math.lgamma(k + 1) * v for k, v in zip(y, x, strict=True)],
+        ),
+        ("sum((i, k), delta(y(i), k, x(i) * k))", lambda y, x: y),
+        ("sum(i, x(i) + y(i))", lambda y, x: np.ones(len(x))),
+    ],
+)
+def test_counts_need_no_range(objective: str, gradient: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+    d = cd.grad(f"(y::(N{{n}}) -> N) -> (x::RV{{n}}) -> {objective}")
+    assert str(cd.simplified(str(d))) == str(d) and d.check()
+    y, x = np.array([3, 9, 0, 1], dtype=np.uint8), np.array([1.0, 2.0, 0.5, 4.0])
+    np.testing.assert_allclose(d.compile()(y, x), gradient(y.astype(float), x))
+
+
+def test_an_index_that_only_a_count_equals_has_no_range() -> None:
+    with pytest.raises(cd.CombDiffError, match="cannot find the range of"):
+        cd.grad("(y::(N) -> N) -> (x::R) -> sum(k, x^k) + sum((i, k), where(k <= y(i), x))")
+
+
 @pytest.mark.slow
 def test_a_function_of_the_program_takes_arrays_of_integers() -> None:
     d = cd.grad(
@@ -280,7 +306,11 @@ def test_never_differentiated() -> None:
     ("program", "message", "remedy"),
     [
         ("(J::(N) -> N, x::RV{n}) -> sum(e, x(J(e) + 1))", "cannot find the range of an entry of J", "J::(N) -> N{n}"),
-        ("(J::(N) -> N, x::RV) -> sum(e, x(e))", "cannot find the range of an entry of J", "J::(N) -> N{n}"),
+        (
+            "(J::(N) -> N, x::RV) -> sum(e, where(1 <= J(e), x(J(e) - 1)))",
+            "cannot find the range of an entry of J",
+            "J::(N) -> N{n}",
+        ),
         (
             "(J::(N) -> N{m}, x::RV{n}) -> sum(e, x(J(e)))",
             "an entry of J ranges over N{m}, but slot 1 of x over N{n}",

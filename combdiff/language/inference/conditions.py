@@ -17,8 +17,8 @@ from combdiff.language.inference.scope import Ready, Scope, Textual
 from combdiff.language.parsing.syntax import Comparison, Expr, Junction, Name, Negation
 from combdiff.records import dataclass
 from combdiff.terms.conditions.comparing import NEGATED, compared, some
-from combdiff.terms.terms import ONE, ZERO, App, Indicator, Term, Traverser, Var, add, fresh, indicator, neg, subterms
-from combdiff.terms.types import INTEGER, Index, Map, is_complex
+from combdiff.terms.terms import ONE, ZERO, Indicator, Term, Traverser, Var, add, fresh, indicator, neg
+from combdiff.terms.types import INTEGER, Map, is_complex
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -92,8 +92,14 @@ def where(el: Elaborator, condition: Expr | Ready, branches: tuple[Expr | Ready,
     parts = []
     for branch, negated in zip(branches, (False, True), strict=False):
         guard = conditional(el, condition, scope, negated)
-        parts.append(guard(el.guarded(branch, scope, guard.facts)))
+        parts.append(guard(el.guarded(branch, scope, guard.facts, _entry_by_entry)))
     return add(*parts)
+
+
+def _entry_by_entry(slots: int) -> str:
+    """What to write where tensors of so many slots are compared or chosen from."""
+    at = ", ".join("ijklmnop"[:slots])
+    return f"write where.(x .< y, a, b) to choose entry by entry, where(x({at}) < y({at}), a, b) for one entry"
 
 
 def settled(term: Term, marks: Relations) -> Term:
@@ -116,16 +122,13 @@ def _side(el: Elaborator, side: Expr, scope: Scope, dotted: bool) -> Term:
         raise LanguageError(
             "a condition on every entry is used where a single condition is expected",
             span=side.span,
-            remedy="write where.(x .< y, a, b) to choose entry by entry, where(x(i) < y(i), a, b) for one entry",
+            remedy=_entry_by_entry(1),
         )
-    term = el.number(side, scope)
+    term = el.number(side, scope, _entry_by_entry)
     if is_complex(term.type):
         raise LanguageError(
             "a complex value cannot be compared", span=side.span, remedy="compare real(…) or abs(…) of it"
         )
-    for entry in subterms(term):
-        if isinstance(entry, App) and isinstance(entry.type, Index) and entry.type.domain is not None:
-            el.ranges.note_compared(entry.type.domain)
     return term
 
 

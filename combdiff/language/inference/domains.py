@@ -28,7 +28,6 @@ class _Facts:
     reflected: Place | None
     real: bool = False
     near: Domain | None = None  # a slot in which it stands with other indices or numbers
-    compared: bool = False  # an entry of an array of integers stands in a comparison, which needs no range
 
 
 class Ranges:
@@ -95,10 +94,6 @@ class Ranges:
         """An index of this range stands in `slot`, but not bare."""
         self._facts[self._find(node)].near = slot
 
-    def note_compared(self, node: Domain) -> None:
-        """A number of this range is compared, as in `J(k) < n`."""
-        self._facts[self._find(node)].compared = True
-
     def note_real(self, node: Domain) -> None:
         """An index of this range stands where a function takes a real number."""
         self._facts[self._find(node)].real = True
@@ -149,7 +144,6 @@ class Ranges:
         kept.anonymous = kept.anonymous or gone.anonymous
         kept.reflected = kept.reflected or gone.reflected
         kept.real = kept.real or gone.real
-        kept.compared = kept.compared or gone.compared
 
     def _clash(self, index: Domain, slot: Domain, span: Span) -> LanguageError:
         facts = self._facts[self._find(slot)]
@@ -210,9 +204,9 @@ class Ranges:
         if facts.domain is not None:
             return facts.domain
         label, _ = self._places[node]
-        if not facts.slot and not (label.startswith(VALUES) and facts.compared and facts.near is None):
+        if not facts.slot and not (label.startswith(VALUES) and facts.near is None):
             raise self._unknown(node, facts)
-        # the entries of an array of integers that are compared only have a range that nothing needs
+        # entries of an array of integers that stand in no slot are numbers, whose range nothing needs
         first = facts.slot or f"{label.removeprefix(VALUES)}.0"
         name, n = first, 2
         while name in self._names:

@@ -216,12 +216,18 @@ class Elaborator:
         """Whether no condition stands around what is read, on which the meaning of an index depends."""
         return not self._guards and not self._facts
 
-    def guarded(self, e: Expr | Ready, scope: Scope, facts: Sequence[conditions.Fact] = ()) -> Term:
+    def guarded(
+        self,
+        e: Expr | Ready,
+        scope: Scope,
+        facts: Sequence[conditions.Fact] = (),
+        applied: Callable[[int], str] | None = None,
+    ) -> Term:
         """The term of a number that counts only under a condition: where that never holds, it may be no number."""
         self._guards += 1
         try:
             with self.holding(facts):
-                return self.number(e, scope)
+                return self.number(e, scope, applied)
         finally:
             self._guards -= 1
 
@@ -255,9 +261,9 @@ class Elaborator:
     def _name(self, e: Name, scope: Scope, wanted: Type | None) -> Term:
         if e.text == "im":
             return terms.IMAGINARY
-        if e.text == "pi":
-            return terms.PI
         hidden = scope.find(e.text) is not None
+        if e.text == "pi" or (e.text == "π" and not hidden and not self.kinds.names_size("π")):
+            return terms.PI
         if e.text in SCALAR_FUNCTIONS and isinstance(wanted, Map) and not hidden:
             params = [terms.fresh("x", kind) for kind in wanted.params]
             args = tuple([Ready(p, e.span) for p in params])

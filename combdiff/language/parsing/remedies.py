@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
 
-from combdiff.language.habits import CHOICE, LOOP, MODULES, SIZE, remedy_of_attribute
+from combdiff.language.habits import CHOICE, INDICES_FIRST, LOOP, MODULES, SIZE, remedy_of_attribute
 from combdiff.language.habits import FUNCTIONS as OTHERS
 from combdiff.language.vocabulary import FUNCTIONS
 from combdiff.records import dataclass
@@ -111,8 +111,8 @@ _SUM = "write the sum: sum((j, k), A(i, j) * B(j, k))"
 _INNER = "write x' * y for an inner product"
 _POWERS = "write powers with ^: x^2"
 _NORM = "write norm(x) for ‖x‖"
+_NORM_ALONE = "write norm(A) alone: it is Euclid's norm of a vector, and that of Frobenius of a matrix"
 _INDEX_ALONE = "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
-_INDICES_FIRST = "write the indices, then the summand: sum(i, x(i)), sum((i, k::BZ), x(i, k))"
 _TYPED = "only a parameter has a type: x::T -> …"
 _OUTSIDE = "declarations stand outside of expressions, each on lines of its own"
 _BINARY = "STAR SLASH BACKSLASH CARET DOT_PLUS DOT_MINUS DOT_STAR DOT_SLASH DOT_CARET"
@@ -125,6 +125,7 @@ OF_CHARACTERS = (
     Remedy("write inv(A) for the inverse of a matrix, x^-1 for that of a number", after="⁻¹"),
     Remedy(_POWERS, words="⁰ ¹ ² ³ ⁴ ⁵ ⁶ ⁷ ⁸ ⁹ ⁺ ⁻ ⁱ ⁿ"),
     Remedy("write a map: (x::R) -> x^2", words=":", before=r"\b(def|lambda|function)\b[^\n]*"),
+    Remedy(LOOP, words=":", before=r"\b(for|while)\b[^\n]*"),
     Remedy("write != for what is not equal", words="~", after=r"~="),
     Remedy("write `not` before a condition", words="~"),
     Remedy(_INDEX_ALONE, words=".", before=r"\(\s*\w+\s*[=∈]\s*\w+\.?"),
@@ -203,6 +204,9 @@ OF_WORDS = (
     Remedy(LOOP, before=r"\b(for|while) *"),
     Remedy(LOOP, words="for while"),
     Remedy(_SUM, words="'", before=r"\b(einsum|contract)\( *"),
+    Remedy(_NORM_ALONE, words="'", before=r"\bnorm\([^\n]*, *"),
+    Remedy(_NORM_ALONE, kinds="EQUALS", before=r"\bnorm\([^\n]*, *ord *"),
+    Remedy(INDICES_FIRST, kinds="NAME SUM NUMBER", before=r"(Σ_?|∑_?|\bsum_)\w{1,4} *"),
     Remedy(_INDEX_ALONE, kinds="EQUALS", before=r"(\bsum|\bprod|∑)\(\s*\w+ *"),
     Remedy(
         "an argument has no name here; sum one index of a matrix with a map: i -> sum(j, A(i, j))",
@@ -254,7 +258,7 @@ OF_WORDS = (
         kinds="NAME",
         before=r"\bsum\(\s*\w+(\s*,\s*\w+)+\s*, *",
     ),
-    Remedy(_INDICES_FIRST, kinds="NAME SUM NUMBER", before=r"(\bsum|∑)\(\s*(\w+|\([^()]*\))\s*"),
+    Remedy(INDICES_FIRST, kinds="NAME SUM NUMBER", before=r"(\bsum|∑)\(\s*(\w+|\([^()]*\))\s*"),
     Remedy(
         "write -> between the parameters and the value: (x::R) -> x^2",
         kinds="NAME SUM NUMBER LPAR BEGIN",
@@ -305,6 +309,6 @@ OF_WORDS = (
     Remedy("write a name; begin, end, let, sum, and, or, not are taken", wanted="NAME"),
     Remedy(_TYPED, wanted="ARROW"),
     *(Remedy("begin a new line, or separate with ';'", wanted=terminal) for terminal in ("SEP", "END", "$END")),
-    *(Remedy(_INDICES_FIRST, wanted=terminal) for terminal in ("COMMA", "LPAR")),
+    *(Remedy(INDICES_FIRST, wanted=terminal) for terminal in ("COMMA", "LPAR")),
     Remedy("write @space T begin type = (N, N) -> C end, x -> sum(i, x(i))"),
 )
