@@ -91,11 +91,20 @@ def at_least_zero(t: Term, positive: Collection[Term] = ()) -> bool:
         case Pow(base, exponent):
             return not is_complex(exponent.type) and at_least_zero(base, positive)
         case Add(terms):
-            return all(at_least_zero(u, positive) for u in terms)
+            return all(at_least_zero(u, positive) for u in terms) or _is_complement(terms)
         case Sum(_, body):
             return at_least_zero(body, positive)
         case Mul(factors):
             return all(at_least_zero(u, positive) for u in _unpaired(factors))
+        case _:
+            return False
+
+
+def _is_complement(terms: Sequence[Term]) -> bool:
+    """Whether they are those of 1 − σ(u)."""
+    match sorted(terms, key=lambda u: isinstance(u, Mul)):
+        case [Const(real), Mul((Const() as c, Call("sigmoid", _)))]:
+            return real == 1 and c.real == -1 and not c.imag
         case _:
             return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -81,3 +82,36 @@ def test_one_infinite_exponent_makes_the_value_infinite(library: Numbers) -> Non
     for numbers in (Numbers("numpy"), library):
         found = cd.simplified(text).compile(numbers.name)(numbers.to(np.array([INF, 1.0])))
         assert float(numbers.back(found)) == INF
+
+
+STABLE = [
+    # Cox's partial likelihood: data are compared, so there is no running sum
+    (
+        "(t::RV, X::RV) -> (b::R) -> sum(i, b * X(i) - log(sum(j, t(j) >= t(i), exp(b * X(j)))))",
+        ([1.0, 2.0, 2.0, 3.0], [900.0, -900.0, 800.0, 5.0], 1.5),
+        -2550.0,
+        -1700.0,
+    ),
+    ("(x::R) -> log(gamma(x))", (200.0,), math.lgamma(200), 5.295815283228877),
+    (
+        "(n::R) -> (k::R) -> log(gamma(n + 1) / (gamma(k + 1) * gamma(n - k + 1)))",
+        (400.0, 200.0),
+        math.lgamma(401) - 2 * math.lgamma(201),
+        0,
+    ),
+    # a likelihood as a product
+    (
+        "(y::RV) -> (t::R) -> log(prod(i, sigmoid(t)^y(i) * (1 - sigmoid(t))^(1 - y(i))))",
+        ([0.0, 1.0] * 1000, 0.0),
+        -2000 * np.log(2),
+        0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "arrays", "value", "gradient"), STABLE)
+def test_likelihoods_neither_overflow_nor_underflow(
+    program: str, arrays: tuple[float | list[float], ...], value: float, gradient: float
+) -> None:
+    found = cd.grad(program).compile(value=True)(*map(np.array, arrays))
+    np.testing.assert_allclose(found, (value, gradient), rtol=1e-9, atol=1e-9)

@@ -1,6 +1,7 @@
 """Stable forms of sums of exponentials: logsumexp for log Σ exp(e), softmax for exp(e)/Σ exp(e).
 
 The logarithm of a determinant in a product or a power goes by sign and logarithm, too: log(det(A)²) is 2 logabsdet(A).
+That of Γ is log |Γ|, which has a value wherever the former has one.
 As they are written they overflow where their values do not. All holds for real numbers only. A program is rewritten
 before it is differentiated, so that its derivatives are stable, too. Definitions are written out where a law needs it.
 """
@@ -83,7 +84,7 @@ def with_softmax(program: Term) -> Term:
 
 
 def _may_overflow(t: Term) -> bool:
-    of_exponentials = isinstance(t, Call) and t.primitive in ("exp", "sigmoid", "tanh")
+    of_exponentials = isinstance(t, Call) and t.primitive in ("exp", "sigmoid", "tanh", "gamma")
     return of_exponentials or (isinstance(t, Reduce) and t.kind in ("det", "softmax"))
 
 
@@ -147,6 +148,8 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return u
         case Call("sigmoid", _):
             return exponentials.logarithm(t)
+        case Call("gamma", (u,)):
+            return None if positive and not at_least_zero(u) else Call("lgamma", (u,))
         case Reduce("prod", _):
             return _of_all(t, positive)
         case Reduce("det", of):
@@ -222,7 +225,7 @@ def _of_product(factors: Sequence[Term], positive: bool) -> Term | None:
         return None
     if len(unknown) == 1:
         logarithms[unknown[0]] = logarithm(unknown[0])
-    elif (joined := _of_signed(unknown)) is not None:
+    elif (joined := _of_signed(unknown) or _of_sizes(unknown)) is not None:
         logarithms = {f: found for f, found in logarithms.items() if f not in unknown} | {mul(*unknown): joined}
     if all(found is None for found in logarithms.values()):
         return None
@@ -249,6 +252,9 @@ def _of_all(t: Reduce, positive: bool) -> Term | None:
         for f in factors_of(core)
         for found in (logarithm(f, positive=True),)
     }
+    unknown = [f for f, found in logarithms.items() if found is None]
+    if not positive and (sizes := _of_sizes(unknown)) is not None:
+        logarithms = {f: found for f, found in logarithms.items() if f not in unknown} | {mul(*unknown): sizes}
     known = [found for found in logarithms.values() if found is not None]
     if not known or mark != ONE or is_complex(core.type) or not all(c in conditions for c in guard):
         return None
@@ -268,6 +274,24 @@ def _of_signed(factors: Sequence[Term]) -> Term | None:
     ((own, found),) = sums
     outside = mul(found.outside, *(f for f in factors if f != own))
     return None if is_complex(outside.type) else replace(found, outside=outside).logarithm()
+
+
+def _of_sizes(factors: Sequence[Term]) -> Term | None:
+    """log |u| + log |v| of factors u, v whose sizes have logarithms of their own, as log |Γ| is."""
+    sizes = [_of_size(f) for f in factors]
+    return add(*(u for u in sizes if u is not None)) if sizes and None not in sizes else None
+
+
+def _of_size(t: Term) -> Term | None:
+    match t:
+        case Call("gamma", (u,)):
+            return Call("lgamma", (u,))
+        case Pow(base, Const() as n) if n.is_integer:
+            return _times(n, _of_size(base))
+        case Mul(factors):
+            return _of_sizes(factors)
+        case _:
+            return None
 
 
 def _is_inverse(t: Term) -> bool:
@@ -341,9 +365,7 @@ class _Exponentials:
         if not exponents or not all(isinstance(c, Condition) for c in conditions):
             return None
         whole = add(*exponents)
-        around = {v for c in conditions for v in c.free if isinstance(v.kind, Index)}.difference(t.indices)
-        if around and whole.free.isdisjoint(around):
-            # a running sum of the same exponentials takes one pass; shifted by its own maximum each would be made anew
+        if _is_running(t.indices, conditions, whole):
             return None
         return cls(t.indices, tuple(conditions), whole, mul(*outside), mul(*weights))
 
@@ -408,6 +430,20 @@ class _Exponentials:
                 own = substitute(under(self.conditions, Call("exp", (exponent,))), at)
                 return place if own != ZERO and all(c in conditions for c in unguarded(own)[0]) else None
         return None
+
+
+def _is_running(indices: Sequence[Var], conditions: Sequence[Condition], summand: Term) -> bool:
+    """Whether sums of the same terms are asked for up to, or from, different indices, as in sum(j, j <= i, …).
+
+    They take one pass; shifted by its own maximum each would be made anew. Where data are compared, as in
+    sum(j, t(i) <= t(j), …), there is no such pass.
+    """
+    others = [{v for v in c.free if isinstance(v.kind, Index)}.difference(indices) for c in conditions]
+    around: set[Var] = set().union(*others)
+    by_place = all(
+        isinstance(v.kind, Index) for c, found in zip(conditions, others, strict=True) if found for v in c.free
+    )
+    return bool(around) and summand.free.isdisjoint(around) and by_place
 
 
 def _exponent(t: Term) -> Term | None:
@@ -494,7 +530,9 @@ def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
     """Whether a definition is an exponential, or a sum or a product with one."""
     match body_of(value):
         case (
-            Call("exp" | "sigmoid" | "tanh", _) | Reduce("logsumexp" | "softmax" | "det", _) | App(Reduce("softmax"), _)
+            Call("exp" | "sigmoid" | "tanh" | "gamma", _)
+            | Reduce("logsumexp" | "softmax" | "det", _)
+            | App(Reduce("softmax"), _)
         ):
             return True
         case Call("log" | "abs" | "abs2" | "sqrt", (u,)):
