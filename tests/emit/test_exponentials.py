@@ -102,8 +102,8 @@ STABLE = [
     # a likelihood as a product
     (
         "(y::RV) -> (t::R) -> log(prod(i, sigmoid(t)^y(i) * (1 - sigmoid(t))^(1 - y(i))))",
-        ([0.0, 1.0] * 1000, 0.0),
-        -2000 * np.log(2),
+        ([0.0, 1.0] * 2000, 0.0),
+        -4000 * np.log(2),
         0,
     ),
 ]
