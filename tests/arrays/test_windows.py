@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.passes.gathers import windows
-from combdiff.arrays.plan import Plan, Scan
+from combdiff.arrays.passes.gathers.affine import table
+from combdiff.arrays.plan import Builder, Plan, Scan
 from combdiff.arrays.text import read, text
 from combdiff.arrays.verify import verify
 from combdiff.emit.backends.numpy import SPELLING
 from combdiff.emit.solvers.library import solver_text, with_callees
+from combdiff.terms.terms import ZERO
+from combdiff.terms.types import Domain
 
 Array = np.ndarray
 SIZES = (1, 2, 3, 5, 7)
@@ -226,6 +230,20 @@ def test_other_conditions_than_that_an_entry_exists_stay(less: str) -> None:
         if eval(less, {"i": i, "p": p, "u": u}):
             r[i] += k[p] * x[i + p]
     np.testing.assert_allclose(d.compile(value=True)(y=y, k=k, x=x)[0], r @ r, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("less", "found"), [([0], True), ([], False), ([-1], False), ([1], False), ([0, 1], False)])
+def test_a_table_is_one_of_windows_if_zeros_stand_where_there_are_no_entries(less: list[int], found: bool) -> None:
+    """[i + p < n − less] x(i + p): for 1 an entry is left out, for −1 one is read that is not there."""
+    make, n, m = Builder().step, Domain("n"), Domain("m")
+    x, i, p = make(ops.Input("x"), (), (n,)), make(ops.Range(n), (), (n,)), make(ops.Range(m), (), (m,))
+    at = ops.Position((1, 1), 0, n, None, places=((0,), (1,)))
+    entries = make(ops.Gather(((0, 1),), 2), (x, make(at, (i, p), (n, m))), (n, m))
+    chosen = ops.Where("<", None, ZERO, places=((0, 1), (), (0, 1)))
+    for by in less:
+        index = make(replace(at, constant=by, modulo=None), (i, p), (n, m))
+        entries = make(chosen, (index, make(ops.Size(n), (), ()), entries), (n, m))
+    assert (table(entries) is not None) == found
 
 
 @pytest.mark.slow
