@@ -87,7 +87,7 @@ def overlapping_windows(x, shape, along, by, start, shared):
 
 
 def correlated(x, y, n, by, step, start):
-    """Σ_q x[start + by · p + step · q] y[q] for each p below n, zero beyond the ends of x."""
+    """Σ_q x[start + by · p + step · q] y[q] for each p below n, zero beyond the ends of x; `by` or `step` is ±1."""
     found = np.zeros(n, np.result_type(x, y))
     if not n or not len(y):
         return found
@@ -99,8 +99,6 @@ def correlated(x, y, n, by, step, start):
         for first in range(min(step, n)):
             found[first::step] = np.correlate(x[first::step], y)
     else:
-        inner, y = y, np.zeros(abs(moves[1]) + 1, y.dtype)
-        y[::step] = inner
         for first in range(min(by, len(y))):
             found += np.correlate(x[first::by], y[first::by])
     return found[::-1] if back else found

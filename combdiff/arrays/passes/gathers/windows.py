@@ -24,8 +24,6 @@ from combdiff.terms.types import Domain
 LARGE = 1 << 10
 """Entries of a table from which on windows are quicker."""
 
-_MOST_APART = 4  # a correlation at places apart, with entries apart, multiplies by so many zeros at most
-
 
 def with_windows(plan: Plan, large: int = LARGE) -> Plan:
     """The plan with windows for tables of at least so many entries that only products read.
@@ -191,7 +189,7 @@ class _Product:
             return None
         (form,) = self.table.slots
         by, step = (form.steps[inner.index(row[0])] for row in (out, own))
-        if abs(by) > 1 and abs(step) > _MOST_APART:
+        if abs(by) > 1 and abs(step) > 1:
             return None
         op = ops.Correlated(by, step, (form.constant, form.sizes))
         return self.builder.step(op, (self.table.of, self.other), self.of.domains, self.of.complex)
