@@ -46,6 +46,64 @@ def powers(x, n):
     return found
 
 
+def windows(x, shape, along, by, start):
+    """x[start + Σ by · index] along each of its axes, zero beyond its ends, for all indices of an array of this shape.
+
+    Index n counts along axis along[n]. The array is a view of x, or of x with zeros around it.
+    """
+    if 0 in shape:
+        return np.zeros(shape, x.dtype)
+    places, ends = [], []
+    for axis, n in enumerate(x.shape):
+        moves = [c * (m - 1) for c, m, a in zip(by, shape, along) if a == axis]
+        before = max(0, -start[axis] - sum(move for move in moves if move < 0))
+        ends.append((before, max(0, start[axis] + sum(move for move in moves if move > 0) + 1 - n)))
+        places.append(slice(start[axis] + before, None))
+    if any(map(any, ends)):
+        inner, x = x, np.zeros([b + n + c for (b, c), n in zip(ends, x.shape)], x.dtype)
+        x[tuple(slice(b, b + n) for (b, _), n in zip(ends, inner.shape))] = inner
+    strides = [c * x.strides[axis] for c, axis in zip(by, along)]
+    return np.lib.stride_tricks.as_strided(x[tuple(places)], shape, strides)
+
+
+def overlapping_windows(x, shape, along, by, start, shared):
+    """The same, but a copy that has the windows along other axes than that of the indices `shared` and the next one.
+
+    Along that axis they are a view: matrices of a stack that have rows in common.
+    """
+    if 0 in shape:
+        return np.zeros(shape, x.dtype)
+    axis, end = along[shared], shared + 2
+    moves = [by[n] * (shape[n] - 1) for n in (shared, shared + 1)]
+    first = min(0, moves[0]) + min(0, moves[1])
+    start = [s + first if n == axis else s for n, s in enumerate(start)]
+    whole = (*shape[:shared], 1 + abs(moves[0]) + abs(moves[1]), *shape[end:])
+    along, others = (*along[:shared], axis, *along[end:]), (*by[:shared], 1, *by[end:])
+    copy = np.ascontiguousarray(windows(x, whole, along, others, start))
+    step = copy.strides[shared]
+    strides = (*copy.strides[:shared], by[shared] * step, by[shared + 1] * step, *copy.strides[shared + 1 :])
+    copy = copy[(*[slice(None)] * shared, slice(-first, None))]
+    return np.lib.stride_tricks.as_strided(copy, shape, strides)
+
+
+def correlated(x, y, n, by, step, start):
+    """Σ_q x[start + by · p + step · q] y[q] for each p below n, zero beyond the ends of x; `by` or `step` is ±1."""
+    found = np.zeros(n, np.result_type(x, y))
+    if not n or not len(y):
+        return found
+    moves = [by * (n - 1), step * (len(y) - 1)]
+    x = windows(x, (1 + abs(moves[0]) + abs(moves[1]),), (0,), (1,), (start + min(0, moves[0]) + min(0, moves[1]),))
+    # the second array is conjugated
+    back, y, by, step = by < 0, y.conj()[:: -1 if step < 0 else 1], abs(by), abs(step)
+    if by == 1:
+        for first in range(min(step, n)):
+            found[first::step] = np.correlate(x[first::step], y)
+    else:
+        for first in range(min(by, len(y))):
+            found += np.correlate(x[first::by], y[first::by])
+    return found[::-1] if back else found
+
+
 def scan(step, states, sequences, stored, length, reverse=False):
     """The states after all steps of a loop, and what each step stores, of these shapes and types."""
     count = len(states)

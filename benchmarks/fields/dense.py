@@ -313,6 +313,75 @@ def deconv(y: Array, k: Array, x: Array) -> tuple[Array, ...]:
 
 
 @case(
+    "convolutional layer, 8 images 32 x 32, 16 to 16 channels",
+    lambda r: [r.normal(size=(8, 16, 30, 30)), r.normal(size=(16, 16, 3, 3)) / 9, r.normal(size=(8, 16, 32, 32))],
+    """(y::(N{b}, N{o}, N{n}, N{m}) -> R) ->
+  (K::(N{o}, N{c}, N{3}, N{3}) -> R, x::(N{b}, N{c}, N{n+2}, N{m+2}) -> R) ->
+  sum((b, o, i, j), (relu(sum((c, p, q), K(o,c,p,q)*x(b,c,i+p,j+q))) - y(b,o,i,j))^2)""",
+)
+def layer(y: Array, K: Array, x: Array) -> tuple[Array, ...]:
+    b, o, n, m = y.shape
+    c = x.shape[1]
+    flat = np.empty((3, 3, c, b, n * m))
+    for p in range(3):
+        for q in range(3):
+            flat[p, q] = x[:, :, p : p + n, q : q + m].transpose(1, 0, 2, 3).reshape(c, b, n * m)
+    rows, matrix = flat.reshape(9 * c, b * n * m), K.transpose(0, 2, 3, 1).reshape(o, 9 * c)
+    z = (matrix @ rows).reshape(o, b, n, m)
+    r = np.maximum(z, 0) - y.transpose(1, 0, 2, 3)
+    g = (2 * r * (z > 0)).reshape(o, -1)
+    gK = (g @ rows.T).reshape(o, 3, 3, c).transpose(0, 3, 1, 2)
+    gx = np.zeros_like(x)
+    back = (matrix.T @ g).reshape(3, 3, c, b, n, m)
+    for p in range(3):
+        for q in range(3):
+            gx[:, :, p : p + n, q : q + m] += back[p, q].transpose(1, 0, 2, 3)
+    return np.vdot(r, r), gK, gx
+
+
+@case(
+    "dilated filter, 9 entries, 100,000 values",
+    lambda r: [r.normal(size=100000), r.normal(size=9), r.normal(size=100032)],
+    """(y::RV{n}) -> (k::RV{9}, x::(N{n+32}) -> R) ->
+  sum(i::N{n}, log(1 + (sum(p::N{9}, k(p)*x(i+4*p)) - y(i))^2))""",
+)
+def dilated(y: Array, k: Array, x: Array) -> tuple[Array, ...]:
+    n = len(y)
+    r = -y
+    for p in range(9):
+        r += k[p] * x[4 * p : 4 * p + n]
+    s = 1 + r * r
+    g = 2 * r / s
+    gk, gx = np.empty_like(k), np.zeros_like(x)
+    for p in range(9):
+        gk[p] = g @ x[4 * p : 4 * p + n]
+        gx[4 * p : 4 * p + n] += k[p] * g
+    return np.log(s).sum(), gk, gx
+
+
+@case(
+    "stencil in three dimensions, 3 x 3 x 3, 48 x 48 x 48",
+    lambda r: [r.normal(size=(48, 48, 48)), r.normal(size=(3, 3, 3)), r.normal(size=(48, 48, 48))],
+    """(y::(N{a},N{b},N{c}) -> R) -> (k::(N{3},N{3},N{3}) -> R, x::(N{a},N{b},N{c}) -> R) ->
+  sum((i,j,l), (sum((p,q,r), 0 <= i+p-1 and i+p-1 < a and 0 <= j+q-1 and j+q-1 < b and 0 <= l+r-1 and l+r-1 < c,
+    k(p,q,r)*x(i+p-1,j+q-1,l+r-1)) - y(i,j,l))^2)""",
+)
+def stencil(y: Array, k: Array, x: Array) -> tuple[Array, ...]:
+    a, b, c = y.shape
+    padded = np.pad(x, 1)
+    r = -y
+    gk, gx = np.empty_like(k), np.zeros_like(padded)
+    for p, q, s in np.ndindex(3, 3, 3):
+        r += k[p, q, s] * padded[p : p + a, q : q + b, s : s + c]
+    g = 2 * r
+    for p, q, s in np.ndindex(3, 3, 3):
+        at = slice(p, p + a), slice(q, q + b), slice(s, s + c)
+        gk[p, q, s] = np.einsum("ijk,ijk", g, padded[at])
+        gx[at] += k[p, q, s] * g
+    return np.vdot(r, r), gk, gx[1:-1, 1:-1, 1:-1]
+
+
+@case(
     "optical flow, 300 x 400",
     lambda r: [
         *(r.normal(size=(300, 400)) for _ in range(3)),

@@ -27,6 +27,8 @@ def seconds_of(plan: Plan, step: Step) -> float:
             return plan.flops(step) / 2 * BATCHED + written
         case ops.Call() | ops.Unknown():
             return CALL * written
+        case ops.Windows():
+            return plan.size(step) / 8
         case ops.LaidOut() | ops.Stack() | ops.CumulativeSum() | ops.CumulativeProduct():
             return written
         case _:

@@ -160,6 +160,12 @@ def _workspace(plan: Plan, step: Step) -> int:
             return size + _buffers(plan, step)
         case ops.Scatter():
             return sum(_size(plan, o) for o in step.operands)
+        case ops.Windows(along, by, starts):
+            return _with_zeros(plan, step, along, by, starts)
+        case ops.Correlated(by, apart, start):
+            x, y = step.operands
+            inner = Step(ops.Windows((0, 0), (by, apart), (start,)), (x,), (*step.domains, *y.domains), step.complex)
+            return _workspace(plan, inner) + abs(apart) * _size(plan, y)
         case ops.Sparse():
             # the places, a number for each, and rows that do not lie in order
             return 4 * _size(plan, step.operands[1]) + _size(plan, step.operands[0])
@@ -167,6 +173,21 @@ def _workspace(plan: Plan, step: Step) -> int:
             return _within(op)
         case _:
             return 0
+
+
+def _with_zeros(plan: Plan, step: Step, along: ops.Row, by: ops.Row, starts: ops.Starts) -> int:
+    """The copy of an array with zeros around it, where windows reach beyond its ends."""
+    (x,) = step.operands
+    count = {d: d.extent(plan.sizes) for d in (*x.domains, *step.domains)}
+    whole, reaches = 1, False
+    for axis, domain in enumerate(x.domains):
+        moves = [c * (count[d] - 1) for c, a, d in zip(by, along, step.domains, strict=True) if a == axis]
+        first = starts[axis][0] + sum(c * d.extent(plan.sizes) for d, c in starts[axis][1])
+        before = max(0, -first - sum(min(m, 0) for m in moves))
+        behind = max(0, first + sum(max(m, 0) for m in moves) + 1 - count[domain])
+        whole *= before + count[domain] + behind
+        reaches = reaches or before + behind > 0
+    return whole * (16 if step.complex else 8) if reaches or step.complex > x.complex else 0
 
 
 def _within(op: Root | Scan) -> int:
@@ -198,7 +219,7 @@ def _copied(plan: Plan, step: Step, batch: tuple[ops.Row, ops.Row], over: tuple[
 def _reads(step: Step, side: int, batch: ops.Row, over: tuple[ops.Row, ops.Row]) -> bool:
     """Whether the product reads an operand as it lies."""
     operand = step.operands[side]
-    if operand.rank < 2:
+    if operand.rank < 2 or (isinstance(operand.op, ops.Windows) and operand.op.shared is not None):
         return True
     if isinstance(step.op, ops.Batched):
         return _is_stack(operand, batch, over[side], first=side == 0)
@@ -235,6 +256,8 @@ def is_ordered(step: Step) -> bool:
     """Whether an array surely lies in the order of its axes, without gaps."""
     match step.op:
         case op if isinstance(op, _IN_ORDER):
+            return True
+        case ops.Windows(shared=None):
             return True
         case ops.Slice(0):
             return is_ordered(step.operands[0])

@@ -28,6 +28,11 @@ Row: TypeAlias = tuple[int, ...]
 Rows: TypeAlias = tuple[Row, ...]
 """A label for each axis: the rows of the operands, then that of the result."""
 
+Start: TypeAlias = tuple[int, tuple[tuple[Domain, int], ...]]
+"""A number, and sizes of domains with their coefficients, which are added to it."""
+
+Starts: TypeAlias = tuple[Start, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Op:
@@ -339,6 +344,42 @@ class Gather(Op):
         array = tuple(next(rest) if slot is None else WHOLE for slot in self.slots)
         places = (tuple(first + axis for axis in slot) for slot in self.slots if slot is not None)
         return array, *places, tuple(range(rank))
+
+
+@dataclass(frozen=True, slots=True)
+class Windows(Op):
+    """x(start + Σ coefficient · index, …), and zeros beyond its ends: windows of x, which overlap in memory.
+
+    Axis n of the result counts along axis along[n] of the operand, in steps of by[n]; `starts` has a number for each
+    axis of the operand, and sizes of domains with coefficients. What the axis `shared` and the next one of the result
+    say is a view of a copy that has the windows along other axes; the whole is a view where there is no such axis.
+    """
+
+    name: ClassVar[str] = "windows"
+    along: Row
+    by: Row
+    starts: Starts
+    shared: int | None = None
+
+    def is_plain(self, axis: int) -> bool:
+        """Whether an axis of the operand is an axis of the result as it is."""
+        steps = [by for by, along in zip(self.by, self.along, strict=True) if along == axis]
+        return steps == [1] and self.starts[axis] == (0, ())
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        plain = [self.is_plain(axis) for axis in range(ranks[0])]
+        own = tuple(axis if plain[axis] else WHOLE for axis in range(ranks[0]))
+        return own, tuple(axis if plain[axis] else WHOLE for axis in self.along)
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated(Op):
+    """Σ_q x(start + by · p + step · q) y(q) for each p, zeros beyond the ends of x: a correlation, or a convolution."""
+
+    name: ClassVar[str] = "correlated"
+    by: int
+    step: int
+    start: Start
 
 
 @dataclass(frozen=True, slots=True)

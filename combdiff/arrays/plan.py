@@ -262,7 +262,16 @@ class Plan(Shown):
         """The bytes of what a step is, whether it takes memory of its own or not."""
         if isinstance(step.op, Scan):
             return sum(prod(self.sizes.get(d, d.count or 1) for d in at) * (16 if c else 8) for at, c in step.op.items)
-        return self.entries(step) * (16 if step.complex else 8)
+        return self._held(step) * (16 if step.complex else 8)
+
+    def _held(self, step: Step) -> int:
+        """The entries that an array holds: of windows that overlap each once."""
+        if not isinstance(step.op, ops.Windows) or step.op.shared is None or not self.entries(step):
+            return self.entries(step)
+        pair = (step.op.shared, step.op.shared + 1)
+        counts = [self.sizes.get(step.domains[axis], step.domains[axis].count or 1) for axis in pair]
+        rows = 1 + sum(abs(step.op.by[axis]) * (n - 1) for axis, n in zip(pair, counts, strict=True))
+        return self.entries(step) // prod(counts) * rows
 
     def flops(self, step: Step) -> int:
         """Floating-point operations on real numbers; a complex product counts as a few."""
@@ -282,6 +291,8 @@ class Plan(Shown):
                 return self._factorised(step)
             case ops.Call() | ops.Unknown():
                 return _CALL_FLOPS * self.entries(step)
+            case ops.Correlated(by, apart):
+                return 2 * self.entries(step) * self.entries(step.operands[1]) * abs(by * apart) * parts
             case ops.Sparse():
                 return 2 * self.entries(step.operands[1]) * prod(self.sizes.get(d, 1) for d in step.domains[1:]) * parts
             case ops.Put():
@@ -479,6 +490,7 @@ class Scan(ops.Op):
 _CALLED: Mapping[str, tuple[type[ops.Op], ...]] = {
     "batched GEMM": (ops.Batched,),
     "sparse product": (ops.Sparse,),
+    "correlation": (ops.Correlated,),
     "reduce": (ops.Sum,),
     "cumulative sum": (ops.CumulativeSum,),
     "cumulative product": (ops.CumulativeProduct,),

@@ -200,6 +200,8 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield f"axis {axis} is not there"
         case ops.Fourier(_, sign) if sign not in (-1, 1) or not step.complex:
             yield "a transform is complex, and its sign is 1 or -1"
+        case ops.Windows() as op:
+            yield from _of_windows(step, op)
         case ops.Put() as op:
             yield from _of_put(step, op)
         case ops.Factors() | ops.OfMatrices() | ops.Solve():
@@ -214,6 +216,19 @@ def _of_fields(step: Step) -> Iterator[str]:
                 yield "it has other axes, or other numbers, than this result of the loop"
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
+
+
+def _of_windows(step: Step, op: ops.Windows) -> Iterator[str]:
+    """Each axis counts along one of the operand, and two neighbours along one if what they say is a view of a copy."""
+    (x,) = step.operands
+    if not len(op.along) == len(op.by) == step.rank or not {*op.along} <= {*range(x.rank)} or len(op.starts) != x.rank:
+        yield "its axes are not along those of the operand"
+    elif op.shared is not None and not (
+        0 <= op.shared < step.rank - 1
+        and op.along.count(op.along[op.shared]) == 2
+        and op.along[op.shared] == op.along[op.shared + 1]
+    ):
+        yield "the windows that it shows are not along one axis"
 
 
 def _of_linear_algebra(step: Step) -> Iterator[str]:

@@ -388,6 +388,9 @@ class FunctionText:
                 return telling_name(layout, step, self._letters)
             case ops.Unpacked(layout):
                 return telling_name(layout, step.operands[0], self._letters)
+            case ops.Windows():
+                base = self._code(step.operands[0])
+                return f"{base}_windows" if base.isidentifier() and len(base) <= 4 else ""
             case ops.LaidOut():
                 base = self._code(step.operands[0])
                 return f"{base}_laid" if base.isidentifier() else ""

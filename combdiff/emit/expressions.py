@@ -33,6 +33,8 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Diagonal: indexing.diagonal,
     ops.Gather: indexing.gather,
     ops.Sparse: indexing.sparse_product,
+    ops.Windows: indexing.windows,
+    ops.Correlated: indexing.correlated,
     ops.Permute: indexing.permuted,
     ops.LaidOut: indexing.laid_out,
     ops.Broadcast: indexing.repeated,

@@ -160,6 +160,29 @@ def _of_caller(w: Writer, step: Step) -> bool:
     return moved and any(_of_caller(w, o) for o in step.operands)
 
 
+def windows(w: Writer, step: Step, op: ops.Windows) -> Text:
+    """A call that makes them; what is not read as stacks of matrices is copied, so that it lies in order."""
+    of = step.operands[0]
+    operand = w.refer(of).code if of.complex or not step.complex else f"{w.atom(of)}.astype(complex)"
+    starts = [_sum_of_sizes(w, constant, sizes) for constant, sizes in op.starts]
+    given = f"{operand}, {w.shape(step.domains)}, {op.along}, {op.by}, ({', '.join(starts)}{',' * (len(starts) == 1)})"
+    if op.shared is not None:
+        return Text(f"overlapping_windows({given}, {op.shared})", ATOM)
+    return filled(w.spelling.laid, Text(f"windows({given})", ATOM))
+
+
+def correlated(w: Writer, step: Step, op: ops.Correlated) -> Text:
+    x, y = (w.refer(o).code for o in step.operands)
+    start = _sum_of_sizes(w, *op.start)
+    return Text(f"correlated({x}, {y}, {w.alone(step.domains[0])}, {op.by}, {op.step}, {start})", ATOM)
+
+
+def _sum_of_sizes(w: Writer, constant: int, sizes: Sequence[tuple[Domain, int]]) -> str:
+    parts = [(c < 0, f"{abs(c)} * {w.extent(d)}" if abs(c) > 1 else w.extent(d)) for d, c in sizes]
+    parts = sorted([*parts, (constant < 0, str(abs(constant)))] if constant else parts)
+    return chained(parts).code if parts else "0"
+
+
 def permuted(w: Writer, step: Step, op: ops.Permute) -> Text:
     return w.transposed(w.refer(step.operands[0]), op.order)
 

@@ -63,6 +63,8 @@ def tensordot(w: Writer, step: Step, op: ops.Tensordot) -> Text:
         left = w.refer(a.operands[0] if conjugated else a)
         several = (spelling.inner if conjugated else spelling.real_inner or spelling.inner) if b.rank > 1 else ""
         return filled(several or spelling.vdot, left, w.refer(b))
+    if isinstance(a.op, ops.Windows) and a.op.shared is not None:
+        return _of_overlapping(w, step, a.op.shared, ((), ()), op.axes)
     if a.rank <= 2 and b.rank <= 2 and len(over_a) == 1:
         return _matmul(w, a, b, over_a[0], over_b[0])
     if not w.spelling.joins_axes:
@@ -138,13 +140,15 @@ def batched(w: Writer, step: Step, op: ops.Batched) -> Text:
     if not w.spelling.joins_axes:
         return _by_labels(w, step)
     (batch_a, batch_b), (over_a, over_b) = op.batch, op.axes
+    if isinstance(a.op, ops.Windows) and a.op.shared is not None and a.rank - 1 not in over_a:
+        return _of_overlapping(w, step, a.op.shared, op.batch, op.axes)
     free_a = [n for n in range(a.rank) if n not in batch_a and n not in over_a]
     free_b = [n for n in range(b.rank) if n not in batch_b and n not in over_b]
     lead = [w.extent(a.domains[n]) for n in batch_a]
     left = _stacked(w, a, batch_a, free_a, over_a, lead)
     right = _stacked(w, b, batch_b, over_b, free_b, lead)
     product = f"{left} @ {right}"
-    if len(free_a) > 1 or len(free_b) > 1:
+    if len(free_a) != 1 or len(free_b) != 1:
         return Text(f"({product}).reshape({', '.join(map(w.extent, step.domains))})", ATOM)
     return Text(product, PRODUCT, (left, f"@ {right}"))
 
@@ -155,8 +159,45 @@ def _stacked(
     text = w.transposed(w.refer(step), (*batch, *rows, *columns))
     if len(rows) == len(columns) == 1:
         return text.at(SIGN)
-    groups = [" * ".join(w.extent(step.domains[n]) for n in group) for group in (rows, columns)]
+    groups = [_joined(w, step, group) for group in (rows, columns)]
     return f"{text.at(ATOM)}.reshape({', '.join([*lead, *groups])})"
+
+
+def _joined(w: Writer, step: Step, axes: Sequence[int]) -> str:
+    """The size of several axes as one; without any it is 1."""
+    return " * ".join(w.extent(step.domains[n]) for n in axes) or "1"
+
+
+def _of_overlapping(
+    w: Writer, step: Step, shared: int, batch: tuple[ops.Row, ops.Row], axes: tuple[ops.Row, ops.Row]
+) -> Text:
+    """A product over the rows of matrices that overlap, one for each value of the indices before.
+
+    The other operand comes first. It is one vector or one matrix for all of them, or for each value of the batch.
+    """
+    a, b = step.operands
+    outer, (own, over) = range(shared + 1), (batch[1], axes[1])
+    columns = range(shared + 1 + len(axes[0]), a.rank)
+    rest = [n for n in range(b.rank) if n not in (*own, *over)]
+    lead = [w.extent(a.domains[n]) for n in outer]
+    table = w.atom(a)
+    if len(over) > 1 or len(columns) > 1:
+        table = f"{table}.reshape({', '.join([*lead, _joined(w, b, over), _joined(w, a, columns)])})"
+    text = w.transposed(w.refer(b), (*own, *rest, *over))
+    if own:
+        ones = ["1"] * (len(lead) - len(own))
+        matrix = [*(w.extent(b.domains[n]) for n in own), *ones, _joined(w, b, rest), _joined(w, b, over)]
+        text = Text(f"{text.at(ATOM)}.reshape({', '.join(matrix)})", ATOM)
+    elif len(rest) > 1 or (rest and len(over) > 1):
+        text = Text(f"{text.at(ATOM)}.reshape({_joined(w, b, rest)}, {_joined(w, b, over)})", ATOM)
+    elif len(over) > 1:
+        text = Text(f"{text.at(ATOM)}.ravel()", ATOM)
+    product = Text(f"{text.at(SIGN)} @ {table}", PRODUCT)
+    if rest:
+        product = Text(f"{product.at(ATOM)}.swapaxes(-1, -2)", ATOM)
+    if len(rest) > 1 or len(columns) > 1 or (own and not rest):
+        return Text(f"{product.at(ATOM)}.reshape({', '.join(map(w.extent, step.domains))})", ATOM)
+    return product
 
 
 def einsum(w: Writer, step: Step, op: ops.Einsum) -> Text:

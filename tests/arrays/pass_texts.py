@@ -19,6 +19,7 @@ from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.gathers.windows import with_windows
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.filters import with_filters
@@ -152,6 +153,19 @@ CASES: dict[str, Case] = {
         " y = j -> sum(k, P(k, j)' * w(k) * sum(i, P(k, i) * x(i))) / n; sum(j, abs2(y(j))^2); end",
         {"w": (8,), "x": (8,)},
         with_fourier_transforms,
+        "dask",
+    ),
+    "windows": Case(
+        "(y::RM{n, m}, k::RM{a, b}) -> (x::RM{n, m}) ->"
+        " sum((i, j), (sum((p, q), i + p < n and j + q < m, k(p, q) * x(i + p, j + q)) - y(i, j))^2)",
+        {"k": (3, 4), "x": (30, 40)},
+        with_windows,
+        "dask",
+    ),
+    "correlations": Case(
+        "(y::CV{n}) -> (k::CV{5}, x::CV{n + 8}) -> sum(i, abs2(sum(p::N{5}, k(p) * x(i + 2 * p)) - y(i)))",
+        {"y": (500,)},
+        with_windows,
         "dask",
     ),
     "convolutions": Case(

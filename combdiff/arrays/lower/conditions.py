@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from combdiff.arrays.lower.arrays import domain_of
 from combdiff.arrays.lower.indexing import Affine, affine, as_term, solve, solved_for
@@ -11,8 +11,8 @@ from combdiff.errors import UnsupportedError
 from combdiff.records import dataclass
 from combdiff.simplify.contraction.ranges import in_range
 from combdiff.terms.conditions.guards import Condition as Guarded
-from combdiff.terms.conditions.guards import reads_beyond, unguarded
-from combdiff.terms.conditions.ordering import form_of, implies
+from combdiff.terms.conditions.guards import condition_of, reads_beyond, under, unguarded
+from combdiff.terms.conditions.ordering import Form, form_of, implies, range_of
 from combdiff.terms.terms import (
     Add,
     App,
@@ -36,6 +36,7 @@ from combdiff.terms.terms import (
     delta,
     domains_compared,
     factors_of,
+    fresh,
     holds,
     mul,
     numbers_read,
@@ -44,7 +45,7 @@ from combdiff.terms.terms import (
     subterms,
     total,
 )
-from combdiff.terms.types import Domain, Index
+from combdiff.terms.types import Domain, Index, Map
 
 Condition = tuple[Term, Term]
 
@@ -90,6 +91,60 @@ def distributed(summed: Sequence[Var], body: Term) -> Term | None:
 def _total(summed: Sequence[Var], t: Term) -> Term:
     coefficient, inner = split_coefficient(t)
     return mul(coefficient, total(summed, inner))
+
+
+def with_windows_apart(summed: Sequence[Var], body: Term, finite: Callable[[Term], bool]) -> Term | None:
+    """Σ where(0 ≤ i − p < n, k(p) r(i − p)) as Σ k(p) where(0 ≤ i − p < n, r(i − p)): a product with windows of r.
+
+    The conditions must say that r is read where it has entries, and nothing else, and what else is under them be
+    `finite`. None for other products.
+    """
+    conditions, inside, outside = _under_conditions(body)
+    conditions = [c for c in conditions if (form := form_of(c)) is None or not form.always]
+    read = next((f for f in inside if not finite(f)), None)
+    others = [f for f in inside if f is not read]
+    if read is None or not all(map(finite, others)):
+        return None
+    allowed, others = _within_ends(read), [*others, *outside]
+    moves = [v for v in summed if v in read.free and any(v in f.free for f in others)]
+    if not moves or any((form := form_of(c)) is None or form not in allowed for c in conditions):
+        return None
+    return mul(*others, under(conditions, read))
+
+
+def _under_conditions(t: Term) -> tuple[list[Guarded], list[Term], list[Term]]:
+    """The conditions in a product, the factors that are under one, and those that are under none."""
+    match t:
+        case Mul(factors):
+            parts = [_under_conditions(f) for f in factors]
+            conditions = [c for own, _, _ in parts for c in own]
+            return conditions, [f for _, own, _ in parts for f in own], [f for _, _, own in parts for f in own]
+        case Indicator(_, _, body):
+            conditions, inside, outside = _under_conditions(body)
+            return [condition_of(t), *conditions], [*inside, *outside], []
+        case _:
+            return [], [], [t]
+
+
+def _within_ends(read: Term) -> list[Form]:
+    """What is 0 or more where an entry is read at sums of indices that are in the ranges of its slots.
+
+    Nothing if an index stands in several slots, or none is a sum.
+    """
+    match read:
+        case Conj(of):
+            return _within_ends(of)
+        case App(Var(kind=Map() as kind), args) if kind.is_array and len(read.free) - 1 == sum(
+            len(a.free) for a in args
+        ):
+            found: list[Form | None] = []
+            for index, slot in zip(args, kind.params, strict=True):
+                bounds = range_of(fresh("i", slot))
+                if not isinstance(index, Var) and bounds is not None:
+                    found += [form_of(Guarded(bounds[0].term, index)), form_of(Guarded(index, bounds[1].term))]
+            return [form for form in found if form is not None]
+        case _:
+            return []
 
 
 def compared_in(t: Term, conditions: Sequence[Condition]) -> set[Var]:
@@ -223,6 +278,37 @@ def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Va
             continue
         place = as_term(solved_for(v, *forms))
         if v not in place.free:
+            return v, place, in_range(v, place)
+    return None
+
+
+_MOST_PLACES = (
+    4  # a sum over an index is replaced by one in which no other index has more than so many times its values
+)
+
+
+def solution_within(
+    condition: Condition, summed: Sequence[Var], sizes: Mapping[Domain, int]
+) -> tuple[Var, Term, list[Guarded]] | None:
+    """What a condition says of an index where ranges have nothing to do with each other, and where that is in range.
+
+    Σ_{i, p} δ(i + p, d, k(p) r(i)) is Σ_p k(p) r(d − p) where d − p is a value of i. An index with a number of values
+    like the others is solved for, so that what is summed over others is no larger; else one that is not summed over.
+    """
+    try:
+        left, right = map(affine, condition)
+    except UnsupportedError:
+        return None
+    atoms = dict.fromkeys(atom for form in (left, right) for atom, _ in form.coefficients)
+    form = form_of(Guarded(*condition))
+    variables = [v for v in atoms if isinstance(v, Var) and form is not None and abs(form.of(v)) == 1]
+    if len(atoms) < 3 or not all(isinstance(v, Var) and _is_plain(domain_of(v)) for v in atoms):
+        return None
+    count = {v: domain_of(v).extent(sizes) for v in atoms if isinstance(v, Var)}
+    variables.sort(key=lambda v: (v not in summed, -count[v]))
+    for v in variables:
+        if v not in summed or max(count.values()) <= _MOST_PLACES * count[v]:
+            place = as_term(solved_for(v, left, right))
             return v, place, in_range(v, place)
     return None
 

@@ -28,7 +28,9 @@ from combdiff.arrays.lower.conditions import (
     repeated_sums,
     solution,
     solution_at_entries,
+    solution_within,
     unsaid,
+    with_windows_apart,
 )
 from combdiff.arrays.lower.cumulative import cumulative
 from combdiff.arrays.lower.factoring import declared, factored
@@ -367,6 +369,9 @@ class _Lowering(Looping, Guarding):
         spread = None if _is_chosen_by(body, summed) else distributed(summed, body)
         if spread is not None:
             return self.scalar(spread, wanted)
+        apart = with_windows_apart(summed, body, self.finite)
+        if apart is not None:
+            return self._contracted(summed, apart, (), wanted)
         within = self.summed_within(summed, body)
         if within is not None and cumulative(summed, body, self.sizes, self.finite) is None:
             return self.scalar(within, wanted)
@@ -379,6 +384,7 @@ class _Lowering(Looping, Guarding):
     def _contracted(self, summed: Sequence[Var], body: Term, stay: Sequence[Var], wanted: Sequence[Var]) -> Value:
         """Σ over `summed` of a product, indices in `stay` excepted."""
         remaining = [v for v in summed if v not in stay]
+        body = with_windows_apart(remaining, body, self.finite) or body
         up_to = cumulative(remaining, body, self.sizes, self.finite)
         if up_to is not None:
             return self.cumulated(up_to, wanted)
@@ -458,6 +464,12 @@ class _Lowering(Looping, Guarding):
             if found is None and (within := solution_at_entries((left, right), summed)) is not None:
                 found, rest = within[:2], under(unsaid(within[2], rest), rest)
             shared = None if found is not None else common((left, right))
+            if (
+                found is None
+                and shared is None
+                and (within := solution_within((left, right), summed, self.sizes)) is not None
+            ):
+                found, rest = within[:2], under(unsaid(within[2], rest), rest)
             if found is not None:
                 by = dict([found])
             elif shared is not None:

@@ -8,11 +8,13 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Protocol
 
+from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.gathers.windows import with_windows
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.captured import with_contiguous_captures
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
@@ -47,6 +49,9 @@ class Library(Protocol):
     def filters(self) -> bool: ...
 
     @property
+    def windows(self) -> bool: ...
+
+    @property
     def watches(self) -> bool: ...
 
     @property
@@ -67,7 +72,7 @@ def scheduled(
     Raises BudgetError where no loops keep its arrays below `memory` bytes.
     """
     check_memory(library, memory)
-    plan = plan if apart else suited(plan, library)
+    plan = plan if apart else _suited_within(plan, library, memory)
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
         plan = with_contiguous_captures(with_values_stored(plan))
@@ -82,9 +87,18 @@ def scheduled(
     return within(plan, memory, apart)
 
 
-def suited(plan: Plan, library: Library) -> Plan:
+def _suited_within(plan: Plan, library: Library, memory: int | None) -> Plan:
+    """The plan for a library, without windows where these do not fit a limit: loops cut tables, and not windows."""
+    found = suited(plan, library)
+    if memory is None or not any(isinstance(s.op, ops.Windows) for s in found.steps):
+        return found
+    return found if peak(replace(found, memory=memory)).bytes <= memory else suited(plan, library, windows=False)
+
+
+def suited(plan: Plan, library: Library, windows: bool = True) -> Plan:
     """The plan with operations of which a library has quick ones: Fourier transforms; gathers where they cost least."""
     plan = with_convolutions_transformed(with_fourier_transforms(plan)) if library.fourier else plan
+    plan = with_windows(plan) if library.windows and windows else plan
     plan = with_exponentials_shared(plan) if library.shares_exponentials else plan
     plan = moved(plan) if library.add_at else plan
     return with_sparse_products(plan) if library.sparse else plan

@@ -58,6 +58,7 @@ SPELLING = Spelling(
     full="np.full({0}, {1})",
     scalar_complex="np.complex128({0})",
     filters=True,
+    windows=True,
     fill_diagonal="np.fill_diagonal({0}, {1})",
     add_at="np.add.at({0}, {1}, {2})",
     sparse="sparse.coo_array(({0}, ({1}, {2})), shape=({3}))",

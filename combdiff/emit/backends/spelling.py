@@ -61,6 +61,7 @@ class Spelling:
     conj: str = "{0}.conj()"
     copy: str = "{0}.copy()"
     filters: bool = False  # whether a loop that is linear in its state is a call of a function among the solvers
+    windows: bool = False  # whether arrays may be views in which parts of another one overlap
     fill_diagonal: str = ""  # a statement that writes a number into the diagonal of a matrix
     # whether `x if c else 0` may ask for the value of c
     eager: bool = True

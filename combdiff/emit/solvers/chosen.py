@@ -42,6 +42,10 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "powers"
         case ops.Recursive():
             return "linear_recurrence"
+        case ops.Correlated():
+            return "correlated"
+        case ops.Windows(shared=shared):
+            return "windows" if shared is None else "overlapping_windows"
         case ops.Scatter(adds=True):
             return "" if spelling.add_at else spelling.added_at
         case Root(equation):
