@@ -282,9 +282,8 @@ def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Va
     return None
 
 
-_MOST_PLACES = (
-    4  # a sum over an index is replaced by one in which no other index has more than so many times its values
-)
+_MOST_PLACES = 4
+"""An index is solved for if no other one has more than so many times its values: else the sums would be larger."""
 
 
 def solution_within(

@@ -43,7 +43,7 @@ def with_windows(plan: Plan, large: int = LARGE) -> Plan:
     while sides:
         made = _with_products(plan, tables, sides)
         there = {*made.steps}
-        kept = {s: n for s, n in sides.items() if there.isdisjoint(_gathers(s.operands[n]))}
+        kept = {s: n for s, n in sides.items() if _gather(s.operands[n]) not in there}
         if len(kept) == len(sides):
             return made
         sides = kept
@@ -73,11 +73,11 @@ def _is_product(step: Step, side: int, tables: Mapping[Step, Table]) -> bool:
     return found is not None and sum(len(form.steps) for form in found.slots) == len(found.domains)
 
 
-def _gathers(step: Step) -> list[Step]:
+def _gather(table: Step) -> Step:
     """The gather that a table is made of."""
-    while not isinstance(step.op, ops.Gather):
-        step = step.operands[-1]
-    return [step]
+    while not isinstance(table.op, ops.Gather):
+        table = table.operands[-1]
+    return table
 
 
 def _with_products(plan: Plan, tables: Mapping[Step, Table], sides: Mapping[Step, int]) -> Plan:
