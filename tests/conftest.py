@@ -25,7 +25,7 @@ MOST_QUICK_ROWS = 20
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a `sampled` function the first row is quick, and the others are slow; long tables are thinned."""
+    """Of `sampled` functions the first row is quick, the others are slow; long tables are thinned, but `whole` ones."""
     tables: dict[str, list[pytest.Item]] = defaultdict(list)
     quick: dict[str, list[pytest.Item]] = defaultdict(list)
     seen: set[str] = set()
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("sampled") and function in seen:
             item.add_marker(pytest.mark.slow)
         seen.add(function)
-        if not item.get_closest_marker("long"):
+        if not item.get_closest_marker("long") and not item.get_closest_marker("whole"):
             (tables if item.get_closest_marker("slow") else quick)[function].append(item)
     for rows in tables.values():
         for n, item in enumerate(rows):

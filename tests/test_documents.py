@@ -59,6 +59,7 @@ SHOWN = list(programs())
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("path", "program", "kind", "answer"), SHOWN, ids=[f"{name_of(p)}-{n}" for n, (p, *_) in enumerate(SHOWN, 1)]
 )
@@ -87,6 +88,7 @@ def test_each_row_of_matrix_calculus_has_a_formula_to_compare_with() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize("row", MATRIX_ROWS, ids=lambda row: row.name)
 def test_a_row_of_matrix_calculus_is_what_is_derived(row: Row) -> None:
     derivation = row.derivation

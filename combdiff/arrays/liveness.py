@@ -160,12 +160,8 @@ def _workspace(plan: Plan, step: Step) -> int:
             return size + _buffers(plan, step)
         case ops.Scatter():
             return sum(_size(plan, o) for o in step.operands)
-        case ops.Windows(along, by, starts):
-            return _with_zeros(plan, step, along, by, starts)
-        case ops.Correlated(by, apart, start):
-            x, y = step.operands
-            inner = Step(ops.Windows((0, 0), (by, apart), (start,)), (x,), (*step.domains, *y.domains), step.complex)
-            return _workspace(plan, inner) + abs(apart) * _size(plan, y)
+        case ops.Windows() | ops.Correlated() as op:
+            return _of_windows(plan, step, op)
         case ops.Sparse():
             # the places, a number for each, and rows that do not lie in order
             return 4 * _size(plan, step.operands[1]) + _size(plan, step.operands[0])
@@ -173,6 +169,15 @@ def _workspace(plan: Plan, step: Step) -> int:
             return _within(op)
         case _:
             return 0
+
+
+def _of_windows(plan: Plan, step: Step, op: ops.Windows | ops.Correlated) -> int:
+    """The copy of an array whose windows are read, and what `np.correlate` gets of the other one."""
+    if isinstance(op, ops.Windows):
+        return _with_zeros(plan, step, op.along, op.by, op.starts)
+    x, y = step.operands
+    read = Step(ops.Windows((0, 0), (op.by, op.step), (op.start,)), (x,), (*step.domains, *y.domains), step.complex)
+    return _workspace(plan, read) + abs(op.step) * _size(plan, y)
 
 
 def _with_zeros(plan: Plan, step: Step, along: ops.Row, by: ops.Row, starts: ops.Starts) -> int:

@@ -65,6 +65,7 @@ from combdiff.arrays.ranges.intervals import sizes_of_parts
 from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.comparing import Relation
+from combdiff.terms.conditions.guards import Condition as Guarded
 from combdiff.terms.conditions.guards import Guard, both, under, unguarded
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.computed import computed_as
@@ -460,25 +461,12 @@ class _Lowering(Looping, Guarding):
             left, right = conditions.pop()
             inside = under(guards, rest)
             compared = compared_in(inside, [*conditions, *masks])
-            found = solution((left, right), summed, inside, compared, wanted)
-            if found is None and (within := solution_at_entries((left, right), summed)) is not None:
-                found, rest = within[:2], under(unsaid(within[2], rest), rest)
-            shared = None if found is not None else common((left, right))
-            if (
-                found is None
-                and shared is None
-                and (within := solution_within((left, right), summed, self.sizes)) is not None
-            ):
-                found, rest = within[:2], under(unsaid(within[2], rest), rest)
-            if found is not None:
-                by = dict([found])
-            elif shared is not None:
-                index = self._shared(shared[1])
-                by = dict.fromkeys(shared[0], index)
-                summed.append(index)
-            else:
+            found = self._solved((left, right), summed, inside, compared, wanted)
+            if found is None:
                 masks.append((left, right))
                 continue
+            by, within = found
+            rest = under(unsaid(within, rest), rest)
             rest = substitute(rest, by)
             guards = tuple(c.at(by) for c in guards)
             conditions = [(substitute(a, by), substitute(b, by)) for a, b in conditions]
@@ -496,6 +484,23 @@ class _Lowering(Looping, Guarding):
             value = self._masked_sum(summed, rest, stay, wanted)
         with self.under(both(guards, _held_at(stay, rest))):
             return scatter(self.arrays, value, forms, [v for v in stay if v not in summed]) if forms else value
+
+    def _solved(
+        self, condition: Condition, summed: list[Var], inside: Term, compared: set[Var], wanted: Sequence[Var]
+    ) -> tuple[dict[Var, Term], Sequence[Guarded]] | None:
+        """What indices are by a δ, and where they are in range; None if it is to be a mask.
+
+        An index that two of them are made of is a further one that is summed over.
+        """
+        found = solution(condition, summed, inside, compared, wanted)
+        if found is not None:
+            return dict([found]), ()
+        within = solution_at_entries(condition, summed)
+        if within is None and (shared := common(condition)) is not None:
+            summed.append(index := self._shared(shared[1]))
+            return dict.fromkeys(shared[0], index), ()
+        within = within or solution_within(condition, summed, self.sizes)
+        return None if within is None else ({within[0]: within[1]}, within[2])
 
     def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
         """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet."""

@@ -90,12 +90,30 @@ class WrittenOrder:
                 return ("index", kind) if isinstance(kind, Index) else name
             case Const(real, imag):
                 return real, imag
-            case Add() | Mul() | Sum():
-                return type(t), frozenset(Counter(map(self.shape, children(t))).items())
+            case Mul() | Sum():
+                factors, summed = _factors_within(t)
+                return Mul, summed, frozenset(Counter(map(self.shape, factors)).items())
+            case Add(terms):
+                return Add, frozenset(Counter(map(self.shape, terms)).items())
             case App(f, args) if all(isinstance(a.type, Index) for a in args):
                 return App, self.shape(f)
             case _:
                 return type(t), label(t), tuple(map(self.shape, children(t)))
+
+
+def _factors_within(t: Term) -> tuple[list[Term], int]:
+    """The factors of a product of sums, and the number of indices of its sums: Σ_k (Σ_j a(j) x(j, k)) b(k) has 3."""
+    match t:
+        case Mul(factors):
+            parts = [_factors_within(f) for f in factors]
+            return [f for own, _ in parts for f in own], sum(summed for _, summed in parts)
+        case Sum(indices, body) if not isinstance(body, Add):
+            found, summed = _factors_within(body)
+            return found, summed + len(indices)
+        case Sum(indices, body):
+            return [body], len(indices)
+        case _:
+            return [t], 0
 
 
 def _is_subtracted(t: Term) -> bool:
