@@ -48,6 +48,10 @@ LATEX_SIGNS = {
     r"\rVert_{F}": "end",
     r"\lVert": "‖",
     r"\rVert": "end",
+    r"\begin{pmatrix}": "entries",
+    r"\end{pmatrix}": "end of entries",
+    r"\\": "row",
+    "&": "&",
     r"\left[": "[",
     r"\right]": "]",
     r"\le": "≤",
@@ -71,6 +75,8 @@ TEXT_SIGNS += ["⁻¹", "⁻ᵀ", "⁻†", "⁺", "det(", "logdet(", "diagonal(
 TEXT_SIGNS += ["sqrtm(", "expm("]
 COMMON = ["(", ")", "{", "}", "+", "-", "/", ",", ":", "^", "_"]
 MIXED = {"∘", "⊘", "⊙", "⊗", ":", "·"}
+ENDS = {"+", "-", ")", "]", "}", ",", "≤", "<", "end", "|", "&", "row", "end of entries"}
+"""Where a product ends, beside these."""
 
 
 class UnsizedError(UnreadableError):
@@ -244,7 +250,7 @@ class Reader:
 
     def product(self) -> Matrix:
         found = self.factor()
-        while self.left and self.next not in MIXED | {"+", "-", ")", "]", "}", ",", "≤", "<", "end", "|"}:
+        while self.left and self.next not in MIXED | ENDS:
             if self.eat("/"):
                 found = scaled(lambda a, b: a / b, found, self.factor())
                 continue
@@ -268,8 +274,19 @@ class Reader:
                 found = INVERSES[self.left.pop(0)[0]](inverted(found))
             elif self.next in ("^", "^{"):
                 found = self.power(found)
+            elif self.eat("_"):
+                found = self.entry(found)
             else:
                 return found
+
+    def entry(self, of: Matrix) -> Matrix:
+        """An entry at places that are numbers."""
+        self.expect("{")
+        places = [int(self.left.pop(0)[0])]
+        while self.eat(","):
+            places.append(int(self.left.pop(0)[0]))
+        self.expect("}")
+        return Matrix((), (), lambda: of.slots()[tuple(places)])
 
     def power(self, base: Matrix) -> Matrix:
         braces = self.left.pop(0)[0] == "^{"
@@ -290,6 +307,8 @@ class Reader:
             return self.named(token.removeprefix("name "))
         if token in ("(", "[", "frac{", "sqrt{", "abs", "‖"):
             return self.bracketed(token)
+        if token == "entries":
+            return self.entries()
         if token == "∇":
             head = "gradient " * (1 + self.count("∇")) + self.left.pop(0)[0].removeprefix("name ")
             return self.called(self.names[head])
@@ -310,6 +329,18 @@ class Reader:
                 raise UnreadableError("softmax of a matrix may be that of its rows, its columns or all of it")
             return WHOLE[name](inner) if name in WHOLE else each(NUMPY.get(name) or getattr(np, name), inner)
         raise UnreadableError(f"what is {token}")
+
+    def entries(self) -> Matrix:
+        """A matrix of numbers that are written out; one of a single column is a vector."""
+        rows = [[self.sum()]]
+        while not self.eat("end of entries"):
+            if self.eat("row"):
+                rows.append([self.sum()])
+            else:
+                self.expect("&")
+                rows[-1].append(self.sum())
+        cells = tuple(Cell(n) for n in ((len(rows), len(rows[0])) if len(rows[0]) > 1 else (len(rows),)))
+        return Matrix(cells[:1], cells[1:], lambda: np.array([[entry.array() for entry in row] for row in rows]))
 
     def count(self, sign: str) -> int:
         found = 0
