@@ -141,9 +141,9 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Gather() | ops.Scatter() | ops.Sparse():
             if step.complex != step.operands[0].complex:
                 yield "it is complex where what it is made of is"
-        case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size():
+        case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size() | ops.Norm():
             if step.complex:
-                yield "places are real"
+                yield "places, sizes and norms are real"
 
 
 def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:

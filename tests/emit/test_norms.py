@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import combdiff as cd
+from combdiff.arrays import ops
+from combdiff.arrays.verify import PlanError, verify
 from tests.emit.array_libraries import Numbers, library
 
 __all__ = ["library"]
@@ -61,3 +64,20 @@ def test_a_norm_is_computed_in_blocks() -> None:
     x = np.random.default_rng(6).normal(size=700)
     norm = cd.simplified(text).compile("numpy", memory=1_000_000)
     np.testing.assert_allclose(norm(x), np.linalg.norm(np.exp(x[:, None] - x)), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "program", ["(x::CV) -> norm(x)", "(x::CM) -> norm(x)", "(x::CM) -> sum(i, norm(k -> x(i, k)))"]
+)
+def test_the_norm_of_complex_numbers_is_real(program: str) -> None:
+    plan = cd.grad(program).plan(value=True)
+    norms = [step for step in plan.steps if isinstance(step.op, ops.Norm)]
+    assert norms and not any(step.complex for step in norms)
+    wrong = replace(norms[0], complex=True)
+    with pytest.raises(PlanError, match="norms are real"):
+        verify(replace(plan, outputs=(wrong,)))
+
+
+def test_kernels_take_the_norm_of_complex_numbers_as_real() -> None:
+    text = cd.grad("(x::CM) -> sum(i, sin(exp(norm(k -> x(i, k)))))").source("cupy")
+    assert "complex128" not in text

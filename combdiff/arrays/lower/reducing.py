@@ -81,7 +81,7 @@ def _norm(low: Lowering, t: Reduce) -> Value:
     step = _as_array(low, low.arrays.arranged(value, labels))
     for _ in t.indices:
         labels = labels[:-1]
-        step = low.arrays.builder.step(ops.Norm(), (step,), map(domain_of, labels))
+        step = low.arrays.builder.step(ops.Norm(), (step,), map(domain_of, labels), complex=False)
     return Value(step, labels)
 
 
