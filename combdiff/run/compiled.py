@@ -35,7 +35,6 @@ from combdiff.run.fitting import (
     as_integers,
     as_number,
     as_size,
-    check_constants,
     check_entries,
     check_least_sizes,
     check_out,
@@ -44,6 +43,7 @@ from combdiff.run.fitting import (
     contents_of_lists,
     filled,
     forms_of,
+    missing_entry,
 )
 from combdiff.run.functions import by_entry, with_derivatives
 from combdiff.run.libraries import library_of, looked_at
@@ -460,14 +460,25 @@ class Compiled(Generic[R]):
         key = tuple(sizes.items()), contents_of_lists(sizes), alike
         with self._lock:
             if key not in self._by_sizes:
-                near = self._near(sizes)
-                check_constants(near.plan, sizes)
+                near = self._with_entries(self._near(sizes), sizes)
                 check_least_sizes(self._least, sizes)
                 check_states(replace(near.plan, sizes={**near.plan.sizes, **sizes}))
                 if alike not in near.texts:
                     near.texts[alike] = self._text(near.plan, Overwriting(alike))
                 self._by_sizes[key] = self._executed(near.texts[alike], near.plan, sizes)
             return self._by_sizes[key]
+
+    def _with_entries(self, near: _Written, sizes: Sizes) -> _Written:
+        """A plan that reads no entry that the arrays lack: conditions on their sizes may say that it is not read.
+
+        Raises ArrayError if it is.
+        """
+        if missing_entry(near.plan, sizes) is None:
+            return near
+        plan = self._planned(self._forms.decided(sizes).of_formula(), self._options.memory)
+        if (missing := missing_entry(plan, sizes)) is not None:
+            raise missing
+        return _Written(plan)
 
     def _near(self, sizes: Sizes) -> _Written:
         """A plan for these sizes, or for sizes near to them: it is right for all, and as good as quickest for these."""

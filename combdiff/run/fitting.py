@@ -269,8 +269,8 @@ def _called(domain: Domain) -> str:
     return f"slot {slot} of {tensor}" if tensor and not domain.sized else f"a slot of the size {domain.name}"
 
 
-def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
-    """A constant index must lie in the range that the arrays give its slot."""
+def missing_entry(plan: Plan, sizes: Mapping[Domain, int]) -> ArrayError | None:
+    """An entry at a constant index that the plan reads, and the arrays do not have, as an error."""
     for step in ordered(plan.outputs):
         if not isinstance(step.op, ops.Pick):
             continue
@@ -281,7 +281,8 @@ def check_constants(plan: Plan, sizes: Mapping[Domain, int]) -> None:
             if size == 0 or not (inside or domain.periodic):
                 array = next((o.op.argument for o in step.operands if isinstance(o.op, ops.Input)), "a tensor")
                 shown = f"{size} - {-constant}" if place != constant else str(constant)
-                raise ArrayError(
+                return ArrayError(
                     f"the index {shown} is out of range in slot {axis + 1} of {array}, which has {size} values",
                     remedy="give larger arrays, or use an index that they have",
                 )
+    return None

@@ -31,6 +31,7 @@ from combdiff.simplify.graph.running import AllForms
 from combdiff.simplify.known import is_opaque
 from combdiff.simplify.laws.distributed import distributed
 from combdiff.terms.archive import Archive
+from combdiff.terms.conditions.sizes import with_sizes_decided
 from combdiff.terms.terms import Lam, Term, let, tuple_of
 from combdiff.terms.types import Domain
 
@@ -79,6 +80,10 @@ class Forms:
         if quicker is None or (memory is not None and peak(quicker).bytes > memory):
             return plan
         return quicker
+
+    def decided(self, sizes: Mapping[Domain, int]) -> Forms:
+        """The formula alone, with its conditions on sizes decided: for arrays that lack what they guard."""
+        return replace(self, formula=with_sizes_decided(self.formula, sizes), flats=())
 
     def of_formula(self) -> Plan:
         """The plan of the formula for guessed sizes, without a comparison."""
