@@ -24,6 +24,11 @@ DENSE = 3
 PAIRED = 5
 STEPS = (1e-4, 2.5e-5)
 
+CENTRAL = {-2: 1, -1: -8, 1: 8, 2: -1}
+"""Twelve times the weight of each multiple of a step in a difference."""
+FORWARD = {0: -22, 1: 36, 2: -18, 3: 4}
+BACKWARD = {-m: -w for m, w in FORWARD.items()}
+
 
 @dataclass(frozen=True)
 class Directions:
@@ -121,10 +126,14 @@ def slopes(
 
 
 def differences(
-    program: Program, data: Mapping[Var, Any], along: Directions, rows: Sequence[int], cotangents: Sequence[Any] = ()
+    program: Program,
+    data: Mapping[Var, Any],
+    along: Directions,
+    rows: Sequence[int],
+    cotangents: Sequence[Any] = (),
+    weights: Mapping[int, int] = CENTRAL,
 ) -> list[Any]:
     """The derivative of φ along some directions by finite differences, once for each step size."""
-    weights = {-2: 1, -1: -8, 1: 8, 2: -1}
     scope = scope_of(data)
     moved = {}
     for u in program.unknowns:

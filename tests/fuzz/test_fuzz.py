@@ -34,6 +34,7 @@ from tests.fuzz.syntax import (
     Expr,
     Joined,
     Literal,
+    Mul,
     Not,
     Power,
     Program,
@@ -225,6 +226,16 @@ def test_a_wrong_gradient_is_told() -> None:
         case.compare(right * np.nan, "gradient")
     with pytest.raises(Failure, match="shape"):
         case.compare(right[:2], "gradient")
+
+
+def test_a_corner_is_seen_from_its_two_sides() -> None:
+    """Central differences of Σ x floor(x) at 0 are −1/2 an entry, whatever the step."""
+    i, x = Var(Index(N)), Var(Tensor((N,)))
+    case = Case(Program(((x,),), Sum((i,), Mul((entry(x, bare(i)), Call("floor", entry(x, bare(i)))))), seed=1))
+    assert not case.differ()
+    case = Case(case.program)
+    case.data[x] = np.zeros(3)
+    assert case.differ()
 
 
 @pytest.mark.slow
