@@ -86,3 +86,12 @@ def test_a_projection_on_a_symmetry_is_told() -> None:
     text = "(A::RM) -> (x::Sym) -> sum((i, j), A(i, j) * x(i, j))"
     assert "projected on the declared symmetry" in explanation(cd.grad(text, symmetric=True))
     assert "projected" not in explanation(cd.grad(text))
+
+
+def test_a_loop_that_is_called_otherwise_is_no_value_that_is_told() -> None:
+    """Two loops are called `class`, of which the second loses its number once the first is simpler."""
+    text = """(x::RV{K}) -> (y::RM{K, K}, v::RV{K}) -> begin
+  class = j -> iterate((w, t) -> grad((u::R) -> u)(w), v(j), K - 1)
+  sum(l::N{K}, class(0)^2)
+end + sum((j, k), scan((class, j) -> i -> tanh(class(i) + y(i, j)), i -> 0, K - 1)(j, k) * x(j))"""
+    assert "class = scan(" in explanation(cd.grad(text))

@@ -64,7 +64,8 @@ def order_words(before: Lam, after: Lam, unused: Sequence[str]) -> list[str]:
     """What numbered values are called, and by which symmetries entries are read in another order of slots."""
     letters = dict(_renamed(before, after))
     old, new = shown_values(before), shown_values(after)
-    called = [f"{old[v].called} is called {new[w].called}" for v, w in letters.items()]
+    # the states of loops are no values of their own
+    called = [f"{old[v].called} is called {new[w].called}" for v, w in letters.items() if v in old and w in new]
     before = _with_names(before, letters)
     return [*called, *_symmetries_of_order(before, after, unused)]
 
