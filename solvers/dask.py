@@ -14,3 +14,15 @@ def added_at(shape, places, values):
         return whole
 
     return da.from_delayed(delayed(added)(values), shape, values.dtype)
+
+
+def cumulative_logsumexp(x, axis):
+    """log Σ exp(x) up to each entry along an axis: each block begins with what the one before ends with."""
+    from dask.array.reductions import cumreduction
+
+    return cumreduction(np.logaddexp.accumulate, np.logaddexp, -np.inf, x, axis)
+
+
+def with_an_entry(x):
+    """x, or zeros where an axis has no entries, for reads at places that a condition keeps in range."""
+    return da.zeros([max(n, 1) for n in x.shape], dtype=x.dtype) if 0 in x.shape else x

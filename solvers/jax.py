@@ -157,3 +157,10 @@ def watched_scan(names, step, states, sequences, stored, length, reverse=False):
     else:
         report_states(labels, flags)
     return results
+
+
+def cumulative_logsumexp(x, axis):
+    """log Σ exp(x) up to each entry along an axis."""
+    from jax.lax import cumlogsumexp
+
+    return cumlogsumexp(x, axis)

@@ -23,6 +23,11 @@ def euclidean_norm(x):
     return found[()]
 
 
+def with_an_entry(x):
+    """x, or zeros where an axis has no entries, for reads at places that a condition keeps in range."""
+    return np.zeros([max(n, 1) for n in x.shape], dtype=x.dtype) if 0 in x.shape else x
+
+
 def linear_recurrence(b, start, x, backward=False):
     """The last of the states s(t + 1) = b s(t) + x(t), and all before; backward from the last value of x."""
     from scipy.signal import lfilter
@@ -32,6 +37,33 @@ def linear_recurrence(b, start, x, backward=False):
     if len(x):
         found[1:], _ = lfilter([1.0], [1.0, -b], x[::-1] if backward else x, axis=0, zi=b * found[:1])
     return found[-1], found[-2::-1] if backward else found[:-1]
+
+
+def cumulative_logsumexp(x, axis):
+    """log Σ exp(x) up to each entry along an axis: one cumulative sum where the first exponential is not tiny."""
+    most = x.max(axis, keepdims=True, initial=-1e38)
+    found = x - most
+    np.exp(found, out=found).cumsum(axis, out=found)
+    if not found.swapaxes(0, axis)[:1].min(initial=1) > 1e-35:
+        return np.logaddexp.accumulate(x, axis)
+    np.log(found, out=found)
+    found += most
+    return found
+
+
+def cumulative_exponentials(weight, x, level, axis):
+    """exp(level) Σ weight · exp(x) up to each entry along an axis, where the exponentials alone may overflow."""
+    most = x.max(axis, keepdims=True, initial=-1e38)
+    found, scale = x - most, level + most
+    np.exp(found, out=found)
+    if found.swapaxes(0, axis)[:1].min(initial=1) > 1e-35 and scale.max(initial=0) < 80:
+        found *= weight
+        found.cumsum(axis, out=found)
+        found *= np.exp(scale, out=scale)
+        return found
+    with np.errstate(divide="ignore", over="ignore"):
+        above, below = (np.logaddexp.accumulate(x + np.log(np.maximum(part, 0)), axis) for part in (weight, -weight))
+        return np.exp(level + above) - np.exp(level + below)
 
 
 def powers(x, n):

@@ -19,6 +19,24 @@ def euclidean_norm(x):
     return largest[..., 0] * np.sqrt(((sizes / largest) ** 2).sum(-1))
 
 
+def cumulative_logsumexp(x, axis):
+    """log Σ exp(x) up to each entry along an axis: with each step twice as many are added."""
+    x, step = np.moveaxis(x, axis, 0), 1
+    while step < len(x):
+        x = np.concatenate([x[:step], np.logaddexp(x[step:], x[:-step])])
+        step *= 2
+    return np.moveaxis(x, 0, axis)
+
+
+def cumulative_exponentials(weight, x, level, axis):
+    """exp(level) Σ weight · exp(x) up to each entry along an axis, where the exponentials alone may overflow."""
+    above, below = (
+        cumulative_logsumexp(np.where(part > 0, x + np.log(np.where(part > 0, part, 1)), -np.inf), axis)
+        for part in (weight, -weight)
+    )
+    return np.exp(level + above) - np.exp(level + below)
+
+
 def powers(x, n):
     """1, x, x², … along a new first axis of n values: with each product there are twice as many."""
     found, square = np.ones_like(x)[None], x

@@ -54,3 +54,13 @@ def parity_of_swaps(pivots):
     """1 if the rows were swapped an even number of times, −1 if an odd one; PyTorch counts rows from 1."""
     swapped = (pivots != torch.arange(1, len(pivots) + 1, device=pivots.device)).sum()
     return 1 - 2 * (swapped % 2)
+
+
+def cumulative_logsumexp(x, axis):
+    """log Σ exp(x) up to each entry along an axis."""
+    return torch.logcumsumexp(x, axis)
+
+
+def with_an_entry(x):
+    """x, or zeros where an axis has no entries, for reads at places that a condition keeps in range."""
+    return x.new_zeros([max(n, 1) for n in x.shape]) if 0 in x.shape else x

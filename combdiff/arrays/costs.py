@@ -25,7 +25,7 @@ def seconds_of(plan: Plan, step: Step) -> float:
             return plan.flops(step) / 2 * BLAS + written
         case ops.Contraction():
             return plan.flops(step) / 2 * BATCHED + written
-        case ops.Call() | ops.Unknown():
+        case ops.Call() | ops.Unknown() | ops.CumulativeLogSumExp() | ops.CumulativeExponentials():
             return CALL * written
         case ops.Windows():
             return plan.size(step) / 8

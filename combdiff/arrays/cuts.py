@@ -22,8 +22,7 @@ _CUT = (
     ops.Conj,
     ops.Contraction,
     ops.Sum,
-    ops.CumulativeSum,
-    ops.CumulativeProduct,
+    ops.Cumulative,
     ops.Fourier,
     ops.Reduced,
     ops.Norm,
@@ -117,10 +116,8 @@ def _without_axis(op: ops.Op, cut: Cut) -> ops.Op:
             return ops.Put(lowered, tuple(_without(at, cut.axis) for at in places), base, started, negative)
         case ops.Window(axis, start):
             return ops.Window(_lower(axis, sliced), start)
-        case ops.CumulativeSum(axis, reverse):
-            return ops.CumulativeSum(_lower(axis, sliced), reverse)
-        case ops.CumulativeProduct(axis, reverse):
-            return ops.CumulativeProduct(_lower(axis, sliced), reverse)
+        case ops.Cumulative(axis, reverse) as op:
+            return type(op)(_lower(axis, sliced), reverse)
         case ops.Fourier(axis, sign, scaled):
             return ops.Fourier(_lower(axis, sliced), sign, scaled)
         case ops.Reduced(kind, axes):

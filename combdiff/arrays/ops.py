@@ -580,27 +580,42 @@ class Sum(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class CumulativeSum(Op):
-    """Σ of all entries up to each one along an axis, itself among them; `reverse` of all from each one on."""
+class Cumulative(Op):
+    """What is made of all entries up to each one along an axis, itself included; `reverse` of all from each one on."""
 
-    name: ClassVar[str] = "cumsum"
     axis: int
     reverse: bool = False
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
-        return _but(self.axis, rank), _but(self.axis, rank)
+        return (_but(self.axis, rank),) * (len(ranks) + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class CumulativeProduct(Op):
-    """Π of all entries up to each one along an axis, itself among them; `reverse` of all from each one on."""
+class CumulativeSum(Cumulative):
+    """Their sum."""
+
+    name: ClassVar[str] = "cumsum"
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeProduct(Cumulative):
+    """Their product."""
 
     name: ClassVar[str] = "cumprod"
-    axis: int
-    reverse: bool = False
 
-    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
-        return _but(self.axis, rank), _but(self.axis, rank)
+
+@dataclass(frozen=True, slots=True)
+class CumulativeLogSumExp(Cumulative):
+    """The logarithm of the sum of their exponentials, none of which overflows."""
+
+    name: ClassVar[str] = "cumlogsumexp"
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeExponentials(Cumulative):
+    """The sum of all w exp(e), times exp(l) of the entry itself, where w, e and l are the operands."""
+
+    name: ClassVar[str] = "cumexp"
 
 
 @dataclass(frozen=True, slots=True)

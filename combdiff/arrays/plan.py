@@ -305,7 +305,7 @@ class Plan(Shown):
                 return 5 * self.entries(step) * max(n - 1, 1).bit_length()
             case ops.Recursive():
                 return 2 * self.entries(step) * parts
-            case ops.Sum() | ops.CumulativeSum() | ops.CumulativeProduct() | ops.Reduced() | ops.Norm() | ops.Scatter():
+            case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Scatter():
                 return self.entries(step.operands[0]) * parts
             case _:
                 return 0
@@ -494,6 +494,7 @@ _CALLED: Mapping[str, tuple[type[ops.Op], ...]] = {
     "reduce": (ops.Sum,),
     "cumulative sum": (ops.CumulativeSum,),
     "cumulative product": (ops.CumulativeProduct,),
+    "cumulative exponentials": (ops.CumulativeLogSumExp, ops.CumulativeExponentials),
     "FFT": (ops.Fourier,),
     "elementwise": (ops.Add, ops.Mul, ops.Power, ops.Where, ops.Conj, ops.Call),
     "user's function": (ops.Unknown,),

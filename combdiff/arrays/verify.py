@@ -102,8 +102,7 @@ _AS_GIVEN = (
     ops.Contraction,
     ops.Sum,
     ops.Reduced,
-    ops.CumulativeSum,
-    ops.CumulativeProduct,
+    ops.Cumulative,
     ops.Conj,
     ops.View,
     ops.Roll,
@@ -194,9 +193,7 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield "an index that is fixed is of another domain"
         case ops.Sum(axes) if not axes or not all(0 <= axis < ranks[0] for axis in axes):
             yield f"axes {axes} are not summed over"
-        case (
-            ops.Flip(axis) | ops.Roll(axis) | ops.CumulativeSum(axis) | ops.CumulativeProduct(axis) | ops.Fourier(axis)
-        ) if not 0 <= axis < step.rank:
+        case ops.Flip(axis) | ops.Roll(axis) | ops.Cumulative(axis) | ops.Fourier(axis) if not 0 <= axis < step.rank:
             yield f"axis {axis} is not there"
         case ops.Fourier(_, sign) if sign not in (-1, 1) or not step.complex:
             yield "a transform is complex, and its sign is 1 or -1"

@@ -186,19 +186,21 @@ class FunctionText:
     def _arrays(self) -> list[Argument]:
         return [a for a in self.plan.arguments if a.step is not None]
 
-    def extent(self, domain: Domain) -> str:
+    def extent(self, domain: Domain, least: int = 0) -> str:
+        """The number of values of a domain as text, or `least` where there are fewer."""
         if domain.count is not None:
             return str(domain.count)
         if domain.common:
-            return f"min({', '.join(map(self.extent, domain.common))})"
+            text = f"min({', '.join(map(self.extent, domain.common))})"
+            return f"max({text}, {least})" if least else text
         if domain.of is not None and domain.less < 0:
             return f"({self.extent(domain.of)} + {-domain.less})"
         if domain.of is not None and domain.per > 1:
-            return f"-(-{self.extent(domain.of)} // {domain.per})"
+            return f"-(-{self.extent(domain.of, least)} // {domain.per})"
         if domain.of is not None:
-            return f"max({self.extent(domain.of)} - {domain.less}, 0)"
+            return f"max({self.extent(domain.of)} - {domain.less}, {least})"
         self.asked.add(domain)
-        return self.dimensions[domain]
+        return f"max({self.dimensions[domain]}, {least})" if least else self.dimensions[domain]
 
     # --- statements -----------------------------------------------------------------------------------------------
 

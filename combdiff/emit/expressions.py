@@ -51,6 +51,8 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Sum: products.reduction,
     ops.CumulativeSum: products.cumulative,
     ops.CumulativeProduct: products.cumulative,
+    ops.CumulativeLogSumExp: products.cumulative,
+    ops.CumulativeExponentials: products.cumulative,
     ops.Fourier: products.fourier,
     ops.Recursive: repeated.recursive,
     ops.Reduced: products.reduced,

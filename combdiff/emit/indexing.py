@@ -47,7 +47,20 @@ def position(w: Writer, step: Step, op: ops.Position) -> Text:
     if op.constant or not parts:
         parts.append((op.constant < 0, str(abs(op.constant))))
     text = texts[0] if op.coefficients == (1,) and len(parts) == 1 else chained(parts)
-    return Text(f"{text.at(ATOM)} % {w.extent(op.modulo)}", PRODUCT) if op.modulo is not None else text
+    if op.modulo is None:
+        return text
+    return Text(f"{text.at(ATOM)} % {w.extent(op.modulo, least=1 if may_miss(step) else 0)}", PRODUCT)
+
+
+def may_miss(places: Step) -> bool:
+    """Whether there are places modulo a number of values that may be 0: conditions keep what is read in range."""
+    match places.op:
+        case ops.Position(modulo=Domain(count=None) as domain):
+            return domain not in places.domains
+        case ops.View() | ops.Broadcast():
+            return may_miss(places.operands[0])
+        case _:
+            return False
 
 
 def opposite(w: Writer, step: Step, op: ops.Opposite) -> Text:
@@ -64,7 +77,7 @@ def pick(w: Writer, step: Step, op: ops.Pick) -> Text:
     marks = [":"] * step.operands[0].rank
     for axis, constant, domain in op.fixed:
         marks[axis] = _fixed(w, constant, domain)
-    return _indexed(w, step.operands[0], marks)
+    return _indexed(w.atom(step.operands[0]), marks)
 
 
 def _fixed(w: Writer, constant: int, domain: Domain) -> str:
@@ -76,10 +89,10 @@ def _fixed(w: Writer, constant: int, domain: Domain) -> str:
     return f"{constant} % {w.extent(domain)}" if domain.periodic and constant else str(constant)
 
 
-def _indexed(w: Writer, array: Step, marks: list[str]) -> Text:
+def _indexed(array: str, marks: list[str]) -> Text:
     while len(marks) > 1 and marks[-1] == ":":
         marks.pop()
-    return Text(f"{w.atom(array)}[{', '.join(marks)}]", ATOM)
+    return Text(f"{array}[{', '.join(marks)}]", ATOM)
 
 
 def window(w: Writer, step: Step, op: ops.Window) -> Text:
@@ -90,7 +103,7 @@ def window(w: Writer, step: Step, op: ops.Window) -> Text:
         whole = array.operands[0]
         marks[array.op.axis] = span(array.op.start, step.domains[array.op.axis], whole.domains[array.op.axis])
         array = whole
-    return _indexed(w, array, marks)
+    return _indexed(w.atom(array), marks)
 
 
 def span(start: int, part: Domain, whole: Domain) -> str:
@@ -135,18 +148,21 @@ def gather(w: Writer, step: Step, op: ops.Gather) -> Text:
     rank = op.rank
     places = iter(step.operands[1:])
     marks = [":" if slot is None else w.aligned(next(places), slot, rank).code for slot in op.slots]
+    array = w.atom(step.operands[0])
+    if any(map(may_miss, step.operands[1:])):
+        array = f"with_an_entry({w.refer(step.operands[0]).code})"
     if w.spelling.entries and any(_of_caller(w, o) for o in step.operands[1:]):
-        return Text(w.spelling.entries.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
+        return Text(w.spelling.entries.format(array, ", ".join(marks)), ATOM)
     of_integers = _of_caller(w, step.operands[0])
     alone = not rank or (len(step.operands) == 2 and step.operands[1].rank == 1)
     if not w.spelling.points or of_integers or alone:
-        return _indexed(w, step.operands[0], marks)
+        return _indexed(array, marks)
     given = iter(_of_caller(w, o) for o in step.operands[1:])
     marks = [
         w.spelling.concrete.format(mark) if slot is not None and next(given) else mark
         for slot, mark in zip(op.slots, marks, strict=True)
     ]
-    text = Text(w.spelling.points.format(w.atom(step.operands[0]), ", ".join(marks)), ATOM)
+    text = Text(w.spelling.points.format(array, ", ".join(marks)), ATOM)
     before = op.gathered[0] if op.neighbours else 0
     order = (*range(rank, rank + before), *range(rank), *range(rank + before, step.rank))
     return w.transposed(text, order)

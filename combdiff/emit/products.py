@@ -8,6 +8,7 @@ from itertools import permutations
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
 from combdiff.arrays.uses import is_inner_product
+from combdiff.emit.solvers.chosen import solver_of
 from combdiff.emit.texts import Text, Writer, filled
 from combdiff.language.printing.document import ATOM, PRODUCT, SIGN
 from combdiff.terms.terms import PLACES
@@ -39,12 +40,15 @@ def reduced(w: Writer, step: Step, op: ops.Reduced) -> Text:
     return Text(template.format(array, axes, ", " if axes else ""), ATOM)
 
 
-def cumulative(w: Writer, step: Step, op: ops.CumulativeSum | ops.CumulativeProduct) -> Text:
-    operand = w.refer(step.operands[0])
-    if not op.reverse:
-        return Text(f"{operand.at(ATOM)}.{op.name}(axis={op.axis})", ATOM)
-    forwards = Text(f"{w.backwards(operand, op.axis).code}.{op.name}(axis={op.axis})", ATOM)
-    return w.backwards(forwards, op.axis)
+def cumulative(w: Writer, step: Step, op: ops.Cumulative) -> Text:
+    operands = [w.refer(o) for o in step.operands]
+    operands = [w.backwards(o, op.axis) for o in operands] if op.reverse else operands
+    solver = solver_of(step, w.spelling)
+    if solver:
+        forwards = Text(f"{solver}({', '.join(o.code for o in operands)}, {op.axis})", ATOM)
+    else:
+        forwards = Text(f"{operands[0].at(ATOM)}.{op.name}(axis={op.axis})", ATOM)
+    return w.backwards(forwards, op.axis) if op.reverse else forwards
 
 
 def fourier(w: Writer, step: Step, op: ops.Fourier) -> Text:

@@ -43,7 +43,7 @@ def elides(w: Writer, step: Step, buffer: Step, text: Text | None = None) -> boo
     the shape of the result; for others, and for functions, there is a fresh array.
     """
     view = isinstance(buffer.op, ops.Contraction) and (text or w.refer(buffer)).level != PRODUCT
-    view = view or (isinstance(buffer.op, ops.CumulativeSum | ops.CumulativeProduct) and buffer.op.reverse)
+    view = view or (isinstance(buffer.op, ops.Cumulative) and buffer.op.reverse)
     if not w.spelling.elides or view or not isinstance(step.op, ops.Add | ops.Mul | ops.Power):
         return False
     rest = [o for o in step.operands if o is not buffer]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Protocol
 
 from combdiff.arrays import ops
 from combdiff.arrays.numbers import as_float, is_integer, is_plain, may_be_integer
@@ -76,6 +77,12 @@ def chained(parts: Sequence[tuple[bool, str]]) -> Text:
     return Text(" ".join(terms), PRODUCT if alone else SUM, () if alone else tuple(terms))
 
 
+class Extent(Protocol):
+    """How many values a domain has, as text; `least` where there are fewer."""
+
+    def __call__(self, domain: Domain, least: int = 0) -> str: ...
+
+
 class Writer:
     """What all texts of steps need: the operands' texts, the sizes, axes put in their places."""
 
@@ -84,7 +91,7 @@ class Writer:
         plan: Plan,
         spelling: Spelling,
         refer: Callable[[Step], Text],
-        extent: Callable[[Domain], str],
+        extent: Extent,
         called: Called,
     ) -> None:
         self.plan = plan

@@ -195,6 +195,42 @@ def test_empty_slices_are_right_in_every_library(backend: str, text: str) -> Non
         np.testing.assert_allclose(numbers.back(f(numbers.to(x))), meant(d, x), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize(
+    "backend", ["numpy", *(pytest.param(b, marks=pytest.mark.slow) for b in ("jax", "torch", "dask"))]
+)
+@pytest.mark.parametrize("m", [0, 1, 2, 5])
+def test_an_array_without_entries_is_read_where_no_condition_holds(backend: str, m: int) -> None:
+    """All places that the conditions keep in range are out of it, and none is read."""
+    numbers = Numbers(backend)
+    x, y = np.arange(2.0 * m).reshape(m, 2) / 7, np.arange(1.0, 4)
+    moved = np.pad(x, ((0, 5), (0, 0)))
+    f = cd.grad("(x::RV{m}, y::RV{n}) -> sum(i::N{n}, where(i + 1 < m, sin(x(i + 1)) * y(i)))").compile(backend)
+    found = [numbers.back(a) for a in f(numbers.to(x[:, 0]), numbers.to(y))]
+    np.testing.assert_allclose(found[1], np.sin(moved[1:4, 0]), atol=1e-15)
+    slopes = np.zeros(m)
+    slopes[1:4] = (y * np.cos(moved[1:4, 0]))[: max(m - 1, 0)]
+    np.testing.assert_allclose(found[0], slopes, atol=1e-15)
+    f = cd.grad("(x::RM{m, p}) -> (y::RV{n}) -> sum((i::N{n}, j), where(i + j < m, x(i + j, j)^2 * y(i)))").compile(
+        backend
+    )
+    expected = moved[:3, 0] ** 2 + moved[1:4, 1] ** 2
+    np.testing.assert_allclose(numbers.back(f(numbers.to(x), numbers.to(y))), expected, atol=1e-15)
+
+
+def test_a_loop_without_turns_has_no_states_to_read() -> None:
+    """The values before each turn are read at an index that has one value more than there are turns."""
+    text = """(A::Sym{n}) -> begin
+  (x, f, g) = iterate(
+      ((x, y, a), i) ->
+          (j -> x(0) * A(j, j) / (1 + abs2(x(j) * A(j, j))) + im * A(i, j),
+           j -> tanh(real(y(j) + x(j))) + im * A(j, j),
+           a * A(i, i) / (1 + abs2(a * A(i, i)))),
+      ((j::N{n}) -> 1, (j::N{n}) -> 0, 1), n - 1)
+  sum(i, f(i)) * g
+end"""
+    assert cd.pullback(text).compile()(np.ones((1, 1)), 1 + 1j).tolist() == [[0.0]]
+
+
 # --- what conditions say --------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from combdiff.arrays.costs import operations, seconds
 from combdiff.arrays.liveness import peak
+from combdiff.arrays.lower.cumulative import is_running_share
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import guessed_sizes, result_of
 from combdiff.arrays.passes.contiguous import with_contiguous_operands
@@ -32,7 +33,7 @@ from combdiff.simplify.known import is_opaque
 from combdiff.simplify.laws.distributed import distributed
 from combdiff.terms.archive import Archive
 from combdiff.terms.conditions.sizes import with_sizes_decided
-from combdiff.terms.terms import Lam, Term, let, tuple_of
+from combdiff.terms.terms import Lam, Term, inlined, let, tuple_of
 from combdiff.terms.types import Domain
 
 BETTER = 0.9
@@ -97,6 +98,7 @@ class Forms:
         """The plan of another form that is better than that of the formula."""
         others: list[tuple[Plan, Term, Term | None]] = []
         flats = [_without_products(flat) for flat in self.flats]
+        flats += filter(None, [_without_shares(self.formula)])
         for flat in dict.fromkeys((*flats, *map(distributed, flats))):
             found = self._cheapest(flat, sizes)
             for form in (flat, found):
@@ -145,6 +147,18 @@ def _without_products(flat: Term) -> Term:
         return flat
     bindings, outputs = place(result.bindings, result.outputs, kept)
     return Lam(tuple(result.params), let(bindings, tuple_of(outputs)))
+
+
+def _without_shares(form: Term) -> Term | None:
+    """`form` with shares in sums up to an index written out: sums over them need no array with two indices."""
+    result = result_of(form)
+    shares: dict[Term, Lam] = {v: e for v, e in result.bindings if isinstance(e, Lam) and is_running_share(e)}
+    if not shares:
+        return None
+    bindings = [(var, inlined(value, shares)) for var, value in result.bindings if var not in shares]
+    outputs = tuple(inlined(t, shares) for t in result.outputs)
+    whole = any(not t.free.isdisjoint(shares) for t in (*(value for _, value in bindings), *outputs))
+    return None if whole else Lam(tuple(result.params), let(bindings, tuple_of(outputs)))
 
 
 def _is_better(other: Plan, plan: Plan) -> bool:

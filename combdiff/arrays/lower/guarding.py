@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from combdiff.arrays import ops
-from combdiff.arrays.lower.arrays import Arrays, Value
+from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.conditions import common, compared_in, conditions_of, solution
-from combdiff.arrays.lower.cumulative import Cumulative
+from combdiff.arrays.lower.cumulative import Cumulative, may_be_of_nothing
 from combdiff.arrays.lower.indexing import affine, position, shifted
 from combdiff.arrays.passes.contractions.paths import Network
 from combdiff.arrays.plan import Step
@@ -25,6 +25,7 @@ from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, bot
 from combdiff.terms.conditions.ordering import existing
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     ZERO,
     App,
@@ -151,13 +152,18 @@ class Guarding(ABC):
         yield
         self.guards = outer
 
-    def where(self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = ()) -> Value:
-        """`body` where a condition holds, else a number."""
+    def where(
+        self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = (), other: Value | None = None
+    ) -> Value:
+        """`body` where a condition holds, else a number, or `other`."""
         told = Relation(c.left, "==", c.right) if c.equal else comparison_of(c)
         left, right = self._side(told.left), self._side(told.right)
         modulo = None
         if c.equal or (told.sign == "!=" and isinstance(c.left, Delta)):
             modulo = next((d for d in domains_compared(told.left, told.right) if d.periodic), None)
+        if other is not None:
+            kind = ops.Where(told.sign, modulo, None)
+            return self.arrays.elementwise(kind, (left, right, body, other), wanted, body.step.complex)
         kind = ops.Where(told.sign, modulo, otherwise)
         if otherwise == SAFE and _is_chosen(body, left, right, kind):
             return body
@@ -188,24 +194,76 @@ class Guarding(ABC):
 
     def cumulated(self, c: Cumulative, wanted: Sequence[Var]) -> Value:
         """A sum up to an index, or from one on, times what else depends on that index."""
-        with self.under(both(self.guards, (c.condition,))):
-            value = self.scalar(c.summand)
-        # from one index on, the sum of what lies beyond the places of the other index counts
-        found = self._up_to(self._met(value, c), c) if not c.reverse else self._met(self._up_to(value, c), c)
+        found = self._cumulated(c)
         if not c.rest and c.factor == ONE:
             return found
         return self.scalar(total(c.rest, mul(c.factor, self._entry(found))), wanted)
 
-    def _up_to(self, value: Value, c: Cumulative) -> Value:
-        axis = value.labels.index(c.along if c.reverse else c.bound)
-        op = ops.CumulativeSum(axis, c.reverse)
-        return Value(self.arrays.builder.step(op, (value.step,), value.step.domains), value.labels)
+    def cumulated_logarithm(self, c: Cumulative) -> Value:
+        """log Σ_along [condition] w exp(exponent), where w is the summand, at least 0."""
+        assert c.exponent is not None, "a sum of exponentials"
+        with self.under(both(self.guards, (c.condition,))):
+            exponent = self._exponent(c.exponent)
+            if c.summand != ONE:
+                exponent = self.arrays.total([(ONE, exponent), (ONE, self._logarithm(self.scalar(c.summand)))])
+        return self._up_to(c, ops.CumulativeLogSumExp, (exponent, self._lowest))
 
-    def _met(self, value: Value, c: Cumulative) -> Value:
-        """The entries for the values of `bound` that end the sums; 0 where there is no such entry."""
+    def _cumulated(self, c: Cumulative) -> Value:
+        if c.exponent is None:
+            with self.under(both(self.guards, (c.condition,))):
+                value = self.scalar(c.summand)
+            return self._up_to(c, ops.CumulativeSum, (value, None))
+        if c.summand == ONE:
+            logarithm = self.arrays.total([(ONE, self._exponent(c.level)), (ONE, self.cumulated_logarithm(c))])
+            return self.arrays.elementwise(ops.Call("exp"), [logarithm], complex=False)
+        with self.under(both(self.guards, (c.condition,))):
+            weight, exponent = self.scalar(c.summand), self._exponent(c.exponent)
+        return self._up_to(c, ops.CumulativeExponentials, (weight, None), (exponent, self._lowest), level=c.level)
+
+    def _exponent(self, t: Term) -> Value:
+        """An exponent in which no logarithm of nothing is subtracted: a share in nothing is 0."""
+        value = self.scalar(t)
+        if not may_be_of_nothing(t):
+            return value
+        kind = ops.Where("==", None, None)
+        sides = [value, self.arrays.named("inf"), self._lowest, value]
+        return self.arrays.elementwise(kind, sides, value.labels, complex=False)
+
+    def _logarithm(self, value: Value) -> Value:
+        """The logarithm of what is above 0, −∞ of all else."""
+        zero, one = self.arrays.number(ZERO), self.arrays.number(ONE)
+        safe = self.arrays.elementwise(ops.Where("<", None, None), [zero, value, value, one], complex=False)
+        logarithm = self.arrays.elementwise(ops.Call("log"), [safe], complex=False)
+        return self.arrays.elementwise(
+            ops.Where("<", None, None), [zero, value, logarithm, self._lowest], complex=False
+        )
+
+    @property
+    def _lowest(self) -> Value:
+        return self.arrays.product(MINUS_ONE, [self.arrays.named("inf")])
+
+    def _up_to(
+        self, c: Cumulative, op: type[ops.Cumulative], *summed: tuple[Value, Value | None], level: Term | None = None
+    ) -> Value:
+        """What is made of all entries up to an index, of each operand and of what adds nothing to it (None: 0)."""
+        own = c.along if c.reverse else c.bound
+        # from one index on, what lies beyond the places of the other index counts
+        values = [value if c.reverse else self._met(value, c, nothing) for value, nothing in summed]
+        if level is not None:
+            value = self._exponent(level)
+            values.append(shifted(self.arrays, value, c.bound, c.along, -c.lag) if c.reverse else value)
+        labels = tuple(dict.fromkeys(v for value in values for v in value.labels))
+        steps = tuple(self.arrays.arranged(value, labels) if len(values) > 1 else value.step for value in values)
+        made = op(labels.index(own), c.reverse)
+        found = Value(self.arrays.builder.step(made, steps, map(domain_of, labels), steps[0].complex), labels)
+        nothing = self._lowest if op is ops.CumulativeLogSumExp else None
+        return self._met(found, c, nothing) if c.reverse else found
+
+    def _met(self, value: Value, c: Cumulative, nothing: Value | None) -> Value:
+        """The entries for the values of `bound` that end the sums; what adds nothing where there is no such entry."""
         found = shifted(self.arrays, value, c.along, c.bound, -c.lag if not c.reverse else c.lag)
         for condition in c.met:
-            found = self.where(condition, found, ZERO, found.labels)
+            found = self.where(condition, found, ZERO, found.labels, nothing)
         return found
 
     def _entry(self, value: Value) -> Term:

@@ -32,7 +32,7 @@ from combdiff.arrays.lower.conditions import (
     unsaid,
     with_windows_apart,
 )
-from combdiff.arrays.lower.cumulative import cumulative
+from combdiff.arrays.lower.cumulative import cumulative, shares_apart
 from combdiff.arrays.lower.factoring import declared, factored
 from combdiff.arrays.lower.guarding import Guarding, comparisons
 from combdiff.arrays.lower.indexing import affine, entry, scatter
@@ -373,9 +373,10 @@ class _Lowering(Looping, Guarding):
         apart = with_windows_apart(summed, body, self.finite)
         if apart is not None:
             return self._contracted(summed, apart, (), wanted)
-        within = self.summed_within(summed, body)
-        if within is not None and cumulative(summed, body, self.sizes, self.finite) is None:
-            return self.scalar(within, wanted)
+        if cumulative(summed, body, self.sizes, self.finite) is None:
+            within = shares_apart(summed, body, self.sizes, self.finite) or self.summed_within(summed, body)
+            if within is not None:
+                return self.scalar(within, wanted)
         if self.has_delta:
             conditions, rest = conditions_of(body)
             if conditions:

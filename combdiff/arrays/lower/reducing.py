@@ -19,6 +19,7 @@ from typing import Protocol
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
+from combdiff.arrays.lower.cumulative import Cumulative, cumulative_logarithm
 from combdiff.arrays.lower.indexing import affine, entry, position, shifted
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Step, ordered
@@ -48,6 +49,10 @@ class Lowering(Protocol):
         """`body` where a condition holds, else a number."""
         ...
 
+    def cumulated_logarithm(self, c: Cumulative) -> Value:
+        """The logarithm of a cumulative sum of exponentials."""
+        ...
+
 
 def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     """`prod`, `maximum`, `logsumexp` … as an array over the indices that it depends on."""
@@ -56,6 +61,9 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     if t.kind == "norm":
         return _norm(low, t)
     if t.kind == "logsumexp":
+        running = cumulative_logarithm(t)
+        if running is not None:
+            return low.cumulated_logarithm(running)
         largest, _, added = _exponentials(low, t)
         logarithm = low.arrays.elementwise(ops.Call("log"), [added], complex=False)
         return low.arrays.total([(ONE, largest), (ONE, logarithm)])

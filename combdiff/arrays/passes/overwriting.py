@@ -24,8 +24,7 @@ Kinds: TypeAlias = frozenset[Hashable]
 _FRESH = (
     ops.Contraction,
     ops.Sum,
-    ops.CumulativeSum,
-    ops.CumulativeProduct,
+    ops.Cumulative,
     ops.Roll,
     ops.Scatter,
     ops.Sparse,
@@ -46,6 +45,7 @@ _SUMS = (
     ops.Conj,
     ops.Sum,
     ops.CumulativeSum,
+    ops.CumulativeLogSumExp,
     ops.Contraction,
     ops.Factors,
     ops.OfMatrices,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Root, Scan, Step
 from combdiff.emit.backends.spelling import Spelling
+from combdiff.emit.indexing import may_miss
 from combdiff.emit.solvers.library import with_callees
 from combdiff.terms.nodes import OBLONG
 
@@ -33,17 +34,25 @@ IN_LIBRARIES = {"det": "det({})", "inv": "inv({})", "logabsdet": "slogdet({})[1]
 """Functions of matrices that array libraries have."""
 
 
+_ALWAYS: dict[type[ops.Op], str] = {
+    ops.Norm: "euclidean_norm",
+    ops.Recursive: "linear_recurrence",
+    ops.Correlated: "correlated",
+    ops.CumulativeLogSumExp: "cumulative_logsumexp",
+    ops.CumulativeExponentials: "cumulative_exponentials",
+}
+"""What each step with such an operation calls."""
+
+
 def solver_of(step: Step, spelling: Spelling) -> str:
     """The name of the solver that the text of a step calls, empty if none."""
     match step.op:
-        case ops.Norm():
-            return "euclidean_norm"
+        case op if type(op) in _ALWAYS:
+            return _ALWAYS[type(op)]
         case ops.Power() if is_every_power(step, step.op):
             return "powers"
-        case ops.Recursive():
-            return "linear_recurrence"
-        case ops.Correlated():
-            return "correlated"
+        case ops.Gather() if any(map(may_miss, step.operands[1:])):
+            return "with_an_entry"
         case ops.Windows(shared=shared):
             return "windows" if shared is None else "overlapping_windows"
         case ops.Scatter(adds=True):

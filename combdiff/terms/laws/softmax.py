@@ -365,8 +365,6 @@ class _Exponentials:
         if not exponents or not all(isinstance(c, Condition) for c in conditions):
             return None
         whole = add(*exponents)
-        if _is_running(t.indices, conditions, whole):
-            return None
         return cls(t.indices, tuple(conditions), whole, mul(*outside), mul(*weights))
 
     def reduced(self, kind: str) -> tuple[Term, Term]:
@@ -430,20 +428,6 @@ class _Exponentials:
                 own = substitute(under(self.conditions, Call("exp", (exponent,))), at)
                 return place if own != ZERO and all(c in conditions for c in unguarded(own)[0]) else None
         return None
-
-
-def _is_running(indices: Sequence[Var], conditions: Sequence[Condition], summand: Term) -> bool:
-    """Whether sums of the same terms are asked for up to, or from, different indices, as in sum(j, j <= i, …).
-
-    They take one pass; shifted by its own maximum each would be made anew. Where data are compared, as in
-    sum(j, t(i) <= t(j), …), there is no such pass.
-    """
-    others = [{v for v in c.free if isinstance(v.kind, Index)}.difference(indices) for c in conditions]
-    around: set[Var] = set().union(*others)
-    by_place = all(
-        isinstance(v.kind, Index) for c, found in zip(conditions, others, strict=True) if found for v in c.free
-    )
-    return bool(around) and summand.free.isdisjoint(around) and by_place
 
 
 def _exponent(t: Term) -> Term | None:
