@@ -194,7 +194,8 @@ SHARES = {
     "later ones": "(x::RV{n}) -> sum(i, i + 1 < n, x(i) * logsumexp(j, j > i, x(j)))",
     "a batch": "(x::RM{n, n}) -> sum((a, i), x(a, i) * logsumexp(j, j <= i, x(a, j)))",
     "a sum over two": "(x::RM{n, n}) -> sum(i::N{n}, sin(logsumexp((a, j), j <= i, x(a, j))))",
-    "shares themselves": "(x::RV{n}) -> sum(i::N{n}, sum(j, j <= i, sin(x(j)) * exp(x(j))) / sum(j, j <= i, exp(x(j))))",
+    "shares themselves": "(x::RV{n}) -> "
+    "sum(i::N{n}, sum(j, j <= i, sin(x(j)) * exp(x(j))) / sum(j, j <= i, exp(x(j))))",
     "two conditions": "(x::RV{n}) -> sum(i, x(i) * logsumexp(j, j <= i and x(j) < 1/2 + x(0)^2, x(j)^2))",
 }
 """Sums of exponentials up to an index, or from one on."""

@@ -132,20 +132,20 @@ class Case:
         if name in self.arrays and not isinstance(self.arrays[name], SUPPLIED):
             return change(name, self.arrays[name])
         if type(a.kind).__name__ == "Index":
-            return self.size_of(a.kind.domain.name)
+            return self.size_of(a.kind.domain.name, a.kind.domain.declared)
         return supplied(name, self.arrays)
 
     @property
     def titles(self) -> dict[Range, str]:
         return {r: t for r, t in self.writer.titles.items() if isinstance(r, Range)}
 
-    def size_of(self, name: str) -> int:
+    def size_of(self, name: str, declared: bool = True) -> int:
         """The size that a domain of that name has: `Z`, `BZ.2`, `n`, or `x.1`, slot 1 of x."""
         self.text  # noqa: B018  # sizes get their names when the text is written
         sizes = {name: r for r, name in self.writer.names.sizes.items() if isinstance(r, Range)}
         titles = {title: r for r, title in self.titles.items()}
         head, *path = name.partition("#")[0].split(".")
-        if name in titles:
+        if name in titles and (declared or name not in sizes):
             return titles[name].sizes[0]
         if name in sizes:
             return sizes[name].count
