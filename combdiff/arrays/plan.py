@@ -548,6 +548,14 @@ def ordered(outputs: Iterable[Step], loops: Iterable[Loop] = ()) -> tuple[Step, 
     return tuple(seen)
 
 
+def has_order(plan: Plan) -> bool:
+    """Whether no loop waits for itself, as for a conjugate that is made in it and was read through in a loop before."""
+    try:
+        return bool(plan.steps)
+    except WaitingError:
+        return False
+
+
 def is_slice(step: Step, block: Domain) -> bool:
     """Whether a step is a part of an array for one turn of the loop over blocks like this, or a state at its start."""
     return isinstance(step.op, ops.Slice | ops.Checkpoint | ops.Carried) and step.op.block is block

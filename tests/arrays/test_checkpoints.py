@@ -131,3 +131,12 @@ def test_libraries_without_loops_of_python_are_refused(backend: str) -> None:
     pytest.importorskip(backend)
     with pytest.raises(UnsupportedError, match="checkpoint="):
         cd.grad(NETWORK).compile(backend, checkpoint=True)
+
+
+@pytest.mark.parametrize("options", [{"checkpoint": True}, {"memory": 10**5}])
+def test_loops_that_would_wait_for_one_another_keep_their_states(options: dict[str, int]) -> None:
+    """The loop within each turn is made once for all turns, too: its states feed the blocks, and are fed by them."""
+    text = """(x::RV) -> sum(i,
+      iterate((a, j) -> sum(k, scan((b, l) -> tanh(b + x(i)), 1, 2)(k) * x(i)), 1, 3, a -> a < x(i)))"""
+    d, x = cd.grad(text), np.array([0.1, 2, 0.3])
+    np.testing.assert_allclose(d.compile(**options)(x), d.compile()(x))

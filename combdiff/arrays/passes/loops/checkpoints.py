@@ -19,7 +19,7 @@ from math import isqrt
 from combdiff.arrays import ops
 from combdiff.arrays.cuts import Cut, cuts, part
 from combdiff.arrays.passes.loops.blocks import sliced
-from combdiff.arrays.plan import Builder, Loop, Member, Plan, Recurrence, Scan, Step, ordered
+from combdiff.arrays.plan import Builder, Loop, Member, Plan, Recurrence, Scan, Step, has_order, ordered
 from combdiff.records import dataclass
 from combdiff.terms.types import Domain
 
@@ -37,7 +37,9 @@ def with_checkpoints(plan: Plan) -> Plan:
     assert not plan.loops, "other loops come later"
     for body in dict.fromkeys(s.op.body for s in plan.steps if isinstance(s.op, Scan) and _stores(s.op)):
         # what a loop reads is another step when the loop before has checkpoints
-        plan = _checkpointed(plan, next(s for s in plan.steps if isinstance(s.op, Scan) and s.op.body is body))
+        blocked = _checkpointed(plan, next(s for s in plan.steps if isinstance(s.op, Scan) and s.op.body is body))
+        # a loop whose states others need, within a block and beyond, keeps them all
+        plan = blocked if has_order(blocked) else plan
     return plan
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from combdiff.arrays.cuts import Cut, cuts
 from combdiff.arrays.liveness import Peak, peak, results_of
 from combdiff.arrays.passes.loops.blocks import Group, all_loops, grown, looped, ranged
-from combdiff.arrays.plan import Loop, Plan, Step, WaitingError
+from combdiff.arrays.plan import Loop, Plan, Step, has_order
 from combdiff.errors import BudgetError
 from combdiff.terms.types import Domain
 
@@ -54,7 +54,7 @@ def _searched(plan: Plan, limit: int, apart: Collection[Step]) -> tuple[Plan, Pe
     for _ in range(_MOST):
         if top.bytes <= limit:
             return _widened(plan, limit), top
-        tried = [(peak(p), p) for p in _looped(plan, top, limit, apart) if _has_order(p)]
+        tried = [(peak(p), p) for p in _looped(plan, top, limit, apart) if has_order(p)]
         fitting = [
             (_turns(wide), n, wide)
             for n, (t, p) in enumerate(tried)
@@ -104,16 +104,8 @@ def _looped(plan: Plan, top: Peak, limit: int, apart: Collection[Step]) -> Itera
             yield _with(plan, place, _single(plan, group))
         # the loop itself may be the wrong one
         without = replace(plan, loops=tuple(p for p in plan.loops if p is not place[0]))
-        for group in _groups(without, peak(without), limit, apart) if _has_order(without) else ():
+        for group in _groups(without, peak(without), limit, apart) if has_order(without) else ():
             yield _with(without, (), _single(plan, group))
-
-
-def _has_order(plan: Plan) -> bool:
-    """Whether no loop waits for itself, as for a conjugate that is made in it and was read through in a loop before."""
-    try:
-        return bool(plan.steps)
-    except WaitingError:
-        return False
 
 
 def _single(plan: Plan, group: Group) -> Loop:
