@@ -412,6 +412,7 @@ class Gate:
         bindings = parts_of(within).values.items()
         for d in self.divided:
             number = Lam(tuple(d.indices), d.number) if d.indices else d.number
+            self._make_room(within, number)  # terms that the unknowns are not in have sizes of their own
             with suppress(UnsupportedError, OverflowError, KeyError):
                 for array in sample.outputs(let([*bindings], number)):
                     below = d.positive and np.isrealobj(array) and (array < 0).any()

@@ -421,3 +421,9 @@ def test_rounding_of_a_singular_matrix_is_no_difference() -> None:
     """B' D B is singular at the sizes at which B has fewer rows than columns: its inverse is rounding there."""
     text = "(B::RM{m, n}, f::RV{n}, w::RV{m}) -> (A::RV{m}) -> begin K = B' * Diagonal(A ./ w) * B ; f' * (K \\ f) end"
     assert cd.hvp(text).check()
+
+
+def test_what_only_terms_without_the_unknowns_divide_by_has_a_size() -> None:
+    """The root may have no value at random numbers, so that all divisors are looked at, x(0) among them."""
+    text = "(x::RV) -> (A::RM) -> 1 / x(0) + sum((i, j), A(i, j) * sum((k, l), k < l, sqrt(sum(m, A(k, m) + A(l, m)))))"
+    assert not any(step.spent for step in cd.grad(text).steps)
