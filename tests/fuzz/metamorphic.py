@@ -317,6 +317,10 @@ def _told(e: Expr) -> list[Range]:
         case Delta(Affine() as left, Affine() as right) if left.bare is not None and right.bare is not None:
             ranges = [r for side in (left, right) for r in _slots(side.bare)]  # type: ignore[arg-type]
             return ranges if ranges[0] is not ranges[-1] else []
+        case App(function, args) if isinstance(function.kind, Tensor):
+            # the counter of a loop is a number
+            pairs = zip(args, function.kind.slots, strict=False)
+            return [s for a, s in pairs if isinstance(a, Affine) and a.bare is not None and s not in _slots(a.bare)]
         case Derived() | Indicator() | Reduced("cumsum" | "det" | "logdet" | "logabsdet" | "inv" | "adjugate"):
             return [s for u in walk(e) for v in bound_by(u) for s in _slots(v)]
         case _:

@@ -80,6 +80,8 @@ def _function(name: str, given: Mapping[str, Any]) -> tuple[Function, Groups, Gr
     for how in ("grad_", "pullback_"):
         if name.startswith(how):
             inner, takes, gives = _function(name.removeprefix(how), given)
+            if (how, takes, gives) == ("grad_", [(False,)], [(True,)]):
+                return _along(inner), takes, gives
             cotangent = [tuple(_flat(gives))] if how == "pullback_" else []
             return _pulled_back(inner, _flat(takes), bool(cotangent)), takes + cotangent, takes
     raise KeyError(name)
@@ -87,6 +89,16 @@ def _function(name: str, given: Mapping[str, Any]) -> tuple[Function, Groups, Gr
 
 def _flat(groups: Groups) -> list[bool]:
     return [c for group in groups for c in group]
+
+
+def _along(f: Function) -> Function:
+    """The derivative of a complex function along its real argument."""
+
+    def derivative(args: Sequence[T.Value]) -> tuple[T.Value, ...]:
+        tag = T.fresh_tag()
+        return tuple(T.tangent_of(r, tag) for r in f([T.Dual(tag, args[0], np.longdouble(1))]))
+
+    return derivative
 
 
 def _pulled_back(f: Function, takes: list[bool], cotangent: bool) -> Function:
