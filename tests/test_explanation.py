@@ -95,3 +95,15 @@ def test_a_loop_that_is_called_otherwise_is_no_value_that_is_told() -> None:
   sum(l::N{K}, class(0)^2)
 end + sum((j, k), scan((class, j) -> i -> tanh(class(i) + y(i, j)), i -> 0, K - 1)(j, k) * x(j))"""
     assert "class = scan(" in explanation(cd.grad(text))
+
+
+def test_values_that_go_when_names_are_put_in_order_do_not_lend_others_their_names() -> None:
+    """A loop over nothing but a number goes with the last stage: a number stands then where a vector stood."""
+    text = """(A::CM{m, n}, k::Int) -> (B::Sym{n}, a::C) -> begin
+  r = i -> iterate((b, j) -> B(0, i), 1, n - 1)
+  r(0)^2
+end + sum(i, scan((b, j) -> atan(sum((p, l), iterate((M, t) -> (q::N{m}, l) -> sum(r, scan(
+    (c, s) -> c / (1 + abs2(c)), M(j, l), n)(r)), (q::N{m}, l::N{m}) -> j, k)(p, l) * 5)) + im * (j - 1),
+    a, m - 1)(i))"""
+    d = cd.pullback(text)
+    assert str(d.result) in explanation(d) and str(d.steps)

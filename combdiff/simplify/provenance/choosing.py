@@ -71,11 +71,11 @@ def order_words(before: Lam, after: Lam, unused: Sequence[str]) -> list[str]:
 
 
 def _renamed(before: Lam, after: Lam) -> Iterator[tuple[Var, Var]]:
-    """The values whose names are new."""
+    """The values whose names are new; none where values went, so that no place tells which is which."""
     if isinstance(before.body, Let) and isinstance(after.body, Let):
-        for (old, _), (new, _) in zip(before.body.bindings, after.body.bindings, strict=False):
-            if old.name != new.name:
-                yield old, new
+        olds, news = ([var for var, _ in body.bindings] for body in (before.body, after.body))
+        if [v.type for v in olds] == [v.type for v in news]:
+            yield from ((old, new) for old, new in zip(olds, news, strict=True) if old.name != new.name)
 
 
 def _with_names(f: Lam, names: Mapping[Var, Var]) -> Lam:
