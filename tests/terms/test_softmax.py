@@ -67,7 +67,7 @@ LAWS = {
     # what is not one of the exponentials, and complex numbers, stay as they are
     "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))": "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))",
     "(x::RV) -> sum(k, x(k) * log(sum(i, i <= k, exp(x(i)))))": (
-        "(x::RV) -> sum(k, x(k) * log(sum(i, where(i <= k, exp(x(i))))))"
+        "(x::RV) -> sum(k, x(k) * logsumexp(i, i <= k, x(i)))"
     ),
     "(x::CV) -> log(sum(i, exp(x(i))))": "(x::CV) -> log(sum(i, exp(x(i))))",
     # exp(x(0)) is not among those that are added
