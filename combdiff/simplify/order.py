@@ -19,6 +19,7 @@ from combdiff.simplify.images import plainest
 from combdiff.simplify.products import content
 from combdiff.terms.nodes import TURNING
 from combdiff.terms.terms import (
+    IMAGINARY,
     MINUS_ONE,
     ONE,
     Add,
@@ -374,7 +375,7 @@ def _under_one(mine: _Conditional | None, theirs: _Conditional) -> Term | None:
 
 
 class _RealPart(NamedTuple):
-    """number · outer · Σ_indices inner · Re(of), or Im(of)."""
+    """number · outer · Σ_indices inner · Re(of), or Im(of), where the number is real."""
 
     number: Const
     outer: frozenset[Term]
@@ -415,6 +416,10 @@ def _real_part(t: Term) -> _RealPart | None:
     taken = [f for f in inner if isinstance(f, Call) and f.primitive in ("real", "imag")]
     if len(taken) != 1 or len({*inner}) < len(inner) or len({*outer}) < len(outer):
         return None
+    if number.imag and number.real:
+        return None
+    if number.imag:
+        number, outer = Const(number.imag), [*outer, IMAGINARY]  # i Re(z) is no real part
     inner.remove(taken[0])
     return _RealPart(number, frozenset(outer), indices, frozenset(inner), taken[0].primitive, taken[0].args[0])
 
@@ -431,8 +436,9 @@ def _one_part(one: _RealPart, other: _RealPart) -> _RealPart | None:
     pieces = [[f for u in terms_of(of) for f in factors_of(u)] for of in (one.of, added)]
     if {f for f in pieces[0] if not isinstance(f, Const)}.isdisjoint(pieces[1]):
         return None
-    number, of = content(add(mul(one.number, one.of), mul(other.number, added)))
-    return one._replace(number=number, of=of)
+    of = add(mul(one.number, one.of), mul(other.number, added))
+    number, rest = content(of)
+    return one._replace(number=ONE, of=of) if number.imag else one._replace(number=number, of=rest)
 
 
 def _written(part: _RealPart) -> Term:

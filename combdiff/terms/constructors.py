@@ -83,8 +83,10 @@ def call(primitive: str, *args: Term) -> Term:
             return power(u, TWO)
         case (("abs" | "sign"), (Const(real, imag),)) if not imag:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
-        case (("abs" | "abs2" | "sign"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:
+        case (("abs" | "abs2" | "sign" | "relu"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:
             return found
+        case (("max" | "min"), (u, v)) if ZERO in args and at_least_zero(u) and at_least_zero(v):
+            return ZERO if primitive == "min" else v if u == ZERO else u
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case "real", (Reduce("logdet", of),):
@@ -105,7 +107,7 @@ def _is_negated(u: Term) -> bool:
 
 
 def _of_known_sign(primitive: str, u: Term) -> Term | None:
-    """|u|, |u|² or sign u where u is declared to be positive, or is not negative by what it is made of; or has a sign.
+    """|u|, |u|², sign u, relu u where u is declared positive, is not negative by what it is made of, or has a sign.
 
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
@@ -119,7 +121,7 @@ def _of_known_sign(primitive: str, u: Term) -> Term | None:
         case (("abs" | "sign"), Mul((Const(real, imag) as c, *rest))) if real > 0 and not imag:
             size = call(primitive, mul(*rest))
             return mul(c, size) if primitive == "abs" else size
-        case "abs", _:
+        case (("abs" | "relu"), _):
             return u if at_least_zero(u) else None
         case "sign", _:
             return ONE if above_zero(u) else None

@@ -150,6 +150,10 @@ FORMS = {
         "s * (sum(k, a(k) * real(x(k)' * y(k))) + 3 * sum(k, a(k) * real(x(k)' * z(k))))",
         "sum(k, a(k) * real(x(k)' * (y(k) + 3 * z(k))))",
     ),
+    "what is never negative": (
+        "(x::RV) -> (a::C) -> sum(i, x(i)) * relu(abs(a)) + max(abs2(a), 0) - min(0, abs(a)) + max(0, relu(x(0)))",
+        "-> sign(a) * sum(i, x(i)) + 2 * a",
+    ),
     "a phase that cancels": (
         "(y::CV) -> (W::CV, p::R) -> -sum(k, log(1 + abs2(exp(im * p) * W(k) * y(k))))",
         "-2 * y(k) * y(k)' * W(k) / (1 + abs2(y(k) * W(k) * exp(im * p)))",
@@ -174,6 +178,21 @@ def test_the_derivative_reads_as_an_expert_writes_it(title: str) -> None:
     program, form = FORMS[title]
     d = cd.grad(program)
     assert form in " ".join(str(d).split())
+    assert d.check()
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("real(-im * v) + im * real(v) + real(v * sign(a'))", "imag(v) + im * real(v) + real(v * sign(a'))"),
+        ("im * real(v * a) + 2 * im * real(v * sign(a))", "im * real(v * (a + 2 * sign(a)))"),
+        ("(1 + im) * real(v * a) + real(v * sign(a))", "(1 + im) * real(a * v) + real(v * sign(a))"),
+        ("real(im * v * a) + real(im * v * a)", "-2 * imag(a * v)"),
+    ],
+)
+def test_a_real_part_times_i_is_no_real_part(text: str, form: str) -> None:
+    d = cd.simplified(f"(a::C) -> (v::C) -> {text}")
+    assert str(d).endswith(f"-> {form}")
     assert d.check()
 
 
