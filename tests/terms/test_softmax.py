@@ -40,7 +40,7 @@ LAWS = {
     "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2": "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2",
     "(w::RV, x::RV) -> log(sum(i, w(i) * exp(x(i))))": "(w::RV, x::RV) -> logsumexp(i, w(i), x(i))",
     "(w::RV, x::RV) -> log(sum(i, 1 <= i, w(i)^2 * exp(x(i))))": (
-        "(w::RV, x::RV) -> logsumexp(i, where(1 <= i, w(i)^2), where(1 <= i, x(i)))"
+        "(w::RV, x::RV) -> logsumexp(i, where(1 <= i, w(i)^2), x(i))"
     ),
     "(w::RV, x::RV, t::R) -> log(sum(i, t * w(i) * exp(x(i) - t)))": (
         "(w::RV, x::RV, t::R) -> logsumexp(i, t * w(i), x(i)) - t"  # t and w may both be negative

@@ -157,8 +157,10 @@ def cumulative_logarithm(t: Reduce) -> Cumulative | None:
 def is_running_share(value: Term) -> bool:
     """Whether a value is the share, of each entry, in a sum of exponentials up to an index, or from one on."""
     match value:
-        case Lam(params, App(Reduce("softmax") as shares, _)):
-            return cumulative_logarithm(shares) is not None and len(params) > 1
+        case Lam((_, _, *_), App(Reduce("softmax") as shares, _)):
+            return cumulative_logarithm(shares) is not None
+        case Lam((_, _, *_), body):
+            return _is_share(body)
         case _:
             return False
 
@@ -188,7 +190,7 @@ def _guarded_factors(t: Term, around: Guard = ()) -> Iterator[tuple[Guard, Term]
 def may_be_of_nothing(exponent: Term) -> bool:
     """Whether there may be no exponential in a sum whose logarithm is subtracted, which is then −∞."""
     found = (cumulative_logarithm(u) for u in subterms(exponent, Reduce) if u.kind == "logsumexp")
-    return any(c is None or c.lag or c.met or c.summand != ONE for c in found)
+    return any(c is None or c.lag or c.met or Finite().least(c.summand) < 1 for c in found)
 
 
 def _is_share(t: Term) -> bool:

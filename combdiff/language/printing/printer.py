@@ -31,7 +31,12 @@ from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reads_from_the_end
 from combdiff.terms.conditions.choices import Choice, with_choices
-from combdiff.terms.conditions.comparing import conditions_and_body, conditions_of_reduction, is_weighted
+from combdiff.terms.conditions.comparing import (
+    body_of_reduction,
+    conditions_and_body,
+    conditions_of_reduction,
+    is_weighted,
+)
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
 from combdiff.terms.listings import rows_of
 from combdiff.terms.numerals import decimal
@@ -237,7 +242,7 @@ class Printer:
             return f"{t.kind}({self.at(whole)})"
         inner = self.binding(t.indices)
         written = ", ".join(map(inner.parameter, t.indices))
-        parts, body = ((), t.body) if is_weighted(t) else conditions_of_reduction(t)
+        parts, body = ((), body_of_reduction(t)) if is_weighted(t) else conditions_of_reduction(t)
         condition = [condition_text(parts, inner.side)] if parts else [inner.at(t.mark)] if is_weighted(t) else []
         over = written if len(t.indices) == 1 else f"({written})"
         return f"{t.kind}({', '.join([over, *condition, inner.at(body)])})"

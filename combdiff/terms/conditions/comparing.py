@@ -211,10 +211,14 @@ def conditions_of_reduction(t: Reduce) -> tuple[tuple[Part, ...], Term]:
     marks = factors_of(t.mark)
     if not all(map(is_mark, marks)):
         return (Relation(ONE, "<=", t.mark),), t.body
+    return tuple(part for mark in marks for part in _told(mark, marks=True)[0]), body_of_reduction(t)
+
+
+def body_of_reduction(t: Reduce) -> Term:
+    """What is reduced, without the conditions that its mark, or its weight, stands under."""
     guard, core = unguarded(t.body)
-    held = [c for mark in marks for c in unguarded(mark)[0]]
-    left = [c for c in guard if c not in held]
-    return tuple(part for mark in marks for part in _told(mark, marks=True)[0]), under(left, core)
+    held = [c for mark in factors_of(t.mark) for c in unguarded(mark)[0]]
+    return under([c for c in guard if c not in held], core)
 
 
 def is_weighted(t: Reduce) -> bool:
@@ -237,12 +241,12 @@ def weighted_sum(t: Reduce) -> Term:
 
 def weighted_share(t: Reduce, at: Sequence[Term]) -> Term:
     """w exp(e) / Σ w exp(e) at a place, as it is written without a name for it."""
-    own = substitute(mul(t.mark, Call("exp", (t.body,))), dict(zip(t.indices, at, strict=True)))
+    own = substitute(mul(t.mark, Call("exp", (body_of_reduction(t),))), dict(zip(t.indices, at, strict=True)))
     return mul(own, Pow(_weighted(t), MINUS_ONE))
 
 
 def _weighted(t: Reduce) -> Term:
-    return total(t.indices, mul(t.mark, Call("exp", (t.body,))))
+    return total(t.indices, mul(t.mark, Call("exp", (body_of_reduction(t),))))
 
 
 def comparison_of(c: Condition) -> Relation:
