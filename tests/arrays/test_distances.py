@@ -23,6 +23,10 @@ PROGRAMS = {
     "complex points": "(y::CM) -> (x::CM) -> sum((i, j), exp(-sum(c, abs2(x(i, c) - y(j, c)))))",
     "products of differences": """(y::CM) -> (x::CM) ->
         sum((i, j), abs2(sum(c, (x(i, c) - y(j, c))' * (x(j, c) - y(i, c)))))""",
+    "angles": "(m::RV) -> (x::RM) -> sum((i, j, c), m(i) * m(j) * cos(3 * x(i, c) - x(j, c)))",
+    "three angles": "(m::RV, e::R) -> (x::RM) -> sum((i, j, k), m(k) * sin(e * (x(i, 0) - x(j, 0) - x(k, 0))))",
+    "waves": "(y::RM, m::RV) -> (x::RM) -> sum((a, i, j), m(i) * m(j) * cos(sum(c, y(a, c) * (x(i, c) - x(j, c)))))",
+    "complex angles": "(x::CM) -> real(sum((i, j, c), sin(x(i, c) + x(j, c)') * x(j, c)))",
     "springs under a condition": """(x::RM) -> sum((i, j), indicator(i + 1, j,
         sqrt(sum(c, (x(i, c) - x(j, c))^2) + 1)))""",
 }
@@ -35,6 +39,13 @@ def arrays(program: str, n: int, r: int) -> dict[str, object]:
     for name, shape in (("m", (n,)), ("w", (r,)), ("y", (n, r)), ("x", (n, r)), ("k", (n, r))):
         found[name] = rng.normal(size=shape) + (1j * rng.normal(size=shape) if over_complex else 0)
     return found | {"e": 0.5}
+
+
+@pytest.mark.parametrize("coupling", ["K(i, j)", "1"])
+def test_no_table_of_angles_is_made(coupling: str) -> None:
+    d = cd.grad(f"(K::Sym{{n}}, w::RV{{n}}) -> (t::RV{{n}}) -> sum((i, j), {coupling} * cos(t(i) - t(j))) + sum(w)")
+    code = d.source(value=True, distances="expanded")
+    assert code.count("np.cos(t)") == code.count("np.sin(t)") == 1 and "[:, None]" not in code
 
 
 @pytest.mark.sampled

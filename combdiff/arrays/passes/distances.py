@@ -1,7 +1,8 @@
 """Squared distances multiplied out, on request: Σ_c (x(i, c) − y(j, c))² is Σ x² + Σ y² − 2 Σ x y, a matrix product.
 
 Differences of all pairs take n · m · r numbers, and what is multiplied out n · m. It costs digits: where two points are
-much nearer to one another than to the origin, their distance is a small difference of large numbers.
+much nearer to one another than to the origin, their distance is a small difference of large numbers. Sines and cosines
+of differences are multiplied out, too: Σ_j cos(x(i) − x(j)) is cos x(i) Σ cos x(j) + sin x(i) Σ sin x(j).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.passes.contractions.paths import Contractions
 from combdiff.arrays.plan import Plan, Step, ordered
 from combdiff.records import dataclass
-from combdiff.terms.terms import ONE, Const, Var, fresh, times
+from combdiff.terms.terms import MINUS_ONE, ONE, Const, Var, fresh, times
 from combdiff.terms.types import Domain, Index
 
 _MOST = 36
@@ -55,7 +56,7 @@ class _Expansion:
 
     def multiplied_out(self, step: Step) -> Step | None:
         """The contraction made of smaller ones; None where no operand holds differences between all pairs."""
-        if not isinstance(step.op, ops.Contraction) or not any(map(_holds_pairs, step.operands)):
+        if not isinstance(step.op, ops.Contraction | ops.Sum) or not any(map(_holds_pairs, step.operands)):
             return None
         *rows, out = step.rows
         labels: dict[int, Var] = {}
@@ -106,7 +107,23 @@ class _Expansion:
                     inner = self._products(operand, tuple(labels[n] for n in at))
                     found += [(times(c, own), values) for own, values in inner]
                 return found
+            case ops.Call("cos" | "sin" as name, places=places):
+                angles = self._products(step.operands[0], tuple(labels[n] for n in places[0]))
+                return self._of_sum(name, angles)
         raise AssertionError("only these hold differences between all pairs")
+
+    def _of_sum(self, name: str, angles: Sequence[Product]) -> list[Product]:
+        """The cosine or the sine of a sum of angles as a sum of products of theirs."""
+        (c, values), *rest = angles
+        sign, size = (MINUS_ONE, Const(-c.real, -c.imag)) if c.real < 0 else (ONE, c)
+        angle = self.arrays.product(size, values)
+        cos, sin = (self.arrays.elementwise(ops.Call(f), [angle], complex=angle.step.complex) for f in ("cos", "sin"))
+        if not rest:
+            return [(ONE, (cos,))] if name == "cos" else [(sign, (sin,))]
+        cosines, sines = (self._of_sum(f, rest) for f in ("cos", "sin"))
+        if name == "cos":
+            return [*_times([(ONE, (cos,))], cosines), *_times([(times(MINUS_ONE, sign), (sin,))], sines)]
+        return [*_times([(sign, (sin,))], cosines), *_times([(ONE, (cos,))], sines)]
 
 
 def _holds_pairs(step: Step) -> bool:
@@ -121,6 +138,23 @@ def _holds_pairs(step: Step) -> bool:
             return exponent_of(step.operands[1]) == 2 and _holds_pairs(step.operands[0])
         case ops.Mul():
             return any(map(_holds_pairs, step.operands))
+        case ops.Call("cos" | "sin"):
+            return _is_sum_of_smaller(step.operands[0])
+        case _:
+            return False
+
+
+def _is_sum_of_smaller(step: Step) -> bool:
+    """Whether it is a sum of arrays each of which has fewer indices, up to factors."""
+    match step.op:
+        case ops.Add():
+            return _holds_pairs(step)
+        case ops.Permute():
+            return _is_sum_of_smaller(step.operands[0])
+        case ops.Mul():
+            smaller = [o for o in step.operands if o.rank < step.rank]
+            rest = [o for o in step.operands if o.rank == step.rank]
+            return len(rest) == 1 and _is_sum_of_smaller(rest[0]) and not any(o.rank for o in smaller)
         case _:
             return False
 
