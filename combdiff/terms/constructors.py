@@ -83,10 +83,8 @@ def call(primitive: str, *args: Term) -> Term:
             return power(u, TWO)
         case (("abs" | "sign"), (Const(real, imag),)) if not imag:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
-        case (("abs" | "abs2" | "sign" | "relu"), (u,)) if (found := _of_known_sign(primitive, u)) is not None:
+        case (("abs" | "abs2" | "sign" | "relu" | "max" | "min"), _) if found := _of_known_sign(primitive, *args):
             return found
-        case (("max" | "min"), (u, v)) if ZERO in args and at_least_zero(u) and at_least_zero(v):
-            return ZERO if primitive == "min" else v if u == ZERO else u
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
         case "real", (Reduce("logdet", of),):
@@ -106,8 +104,8 @@ def _is_negated(u: Term) -> bool:
     return all(split_coefficient(v)[0].real < 0 for v in terms_of(u))
 
 
-def _of_known_sign(primitive: str, u: Term) -> Term | None:
-    """|u|, |u|², sign u, relu u where u is declared positive, is not negative by what it is made of, or has a sign.
+def _of_known_sign(primitive: str, u: Term, *others: Term) -> Term | None:
+    """|u|, |u|², sign u, relu u, max(u, 0) where u is positive, not negative by what it is made of, or has a sign.
 
     >>> from combdiff.terms.types import REAL
     >>> x = fresh("x", REAL)
@@ -115,6 +113,9 @@ def _of_known_sign(primitive: str, u: Term) -> Term | None:
     True
     """
     match primitive, u:
+        case (("max" | "min"), _):
+            known = ZERO in (u, *others) and all(map(at_least_zero, (u, *others)))
+            return None if not known else ZERO if primitive == "min" else add(u, *others)
         case (("abs" | "abs2" | "sign"), _) if _is_negated(u):
             turned = call(primitive, add(*(mul(number(-1), v) for v in terms_of(u))))
             return mul(number(-1), turned) if primitive == "sign" else turned
