@@ -153,10 +153,8 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return u
         case Call("sigmoid", _):
             return exponentials.logarithm(t)
-        case Call("gamma", (u,)):
-            return None if positive and not at_least_zero(u) else Call("lgamma", (u,))
-        case Call("erfc", (u,)):
-            return logarithm_of_tail(u)
+        case Call("gamma" | "erfc" as name, (u,)):
+            return logarithm_of_tail(u) if name == "erfc" else _of_gamma(u, positive)
         case Reduce("prod", _):
             return _of_all(t, positive)
         case Reduce("det", of):
@@ -169,6 +167,10 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return _of_product(factors, positive)
         case _:
             return None
+
+
+def _of_gamma(u: Term, positive: bool) -> Term | None:
+    return None if positive and not at_least_zero(u) else Call("lgamma", (u,))
 
 
 def _of_part(t: Term) -> Term | None:
