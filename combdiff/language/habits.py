@@ -71,6 +71,7 @@ FUNCTIONS = {
     "cross": "write [{0}(1) * {1}(2) - {0}(2) * {1}(1), {0}(2) * {1}(0) - {0}(0) * {1}(2), "
     "{0}(0) * {1}(1) - {0}(1) * {1}(0)]",
     "ndtr": "write normcdf({0}), the distribution function of the standard normal distribution",
+    "log_ndtr": "write lognormcdf({0}), the logarithm of normcdf({0})",
     "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
     "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
     **dict.fromkeys(("median", "quantile", "percentile"), "there is no function of ranks; mean(x) is the mean"),
@@ -99,6 +100,9 @@ FUNCTIONS = {
     "beta": "write exp(lbeta({0}, {1})) of positive numbers",
     **dict.fromkeys(("betaln", "logbeta"), "write lbeta({0}, {1})"),
     "factorial": "write gamma({0} + 1)",
+    **dict.fromkeys(
+        ("binomial", "binom", "nchoosek"), "write exp(lgamma({0} + 1) - lgamma({1} + 1) - lgamma({0} - {1} + 1))"
+    ),
     "rint": "write round({0})",
     "ceiling": "write ceil({0})",
     "phase": "write angle({0})",

@@ -61,6 +61,12 @@ def _gaussian(z: Term) -> Term:
     return mul(TWO, power(call("sqrt", PI), MINUS_ONE), call("exp", neg(power(z, TWO))))
 
 
+def _over_tail(x: Term) -> Term:
+    """φ(x)/Φ(x), the derivative of log Φ: the density and the tail underflow, their quotient does not."""
+    exponent = sub(mul(neg(HALF), power(x, TWO)), call("lognormcdf", x))
+    return mul(power(call("sqrt", mul(TWO, PI)), MINUS_ONE), call("exp", exponent))
+
+
 def _turning(z: Term, k: Term) -> Term:
     """k ↦ i k/z*: the angle grows where z turns; that of a real number is constant."""
     if not is_complex(z.type):
@@ -326,6 +332,15 @@ _ROWS = (
         least=0,
         scipy="erfc",
         made_of=lambda z: sub(ONE, Call("erf", (z,))),
+    ),
+    ScalarFunction(
+        "lognormcdf",
+        "",
+        r"\log\Phi",
+        _over_tail,
+        of_reals=True,
+        scipy="log_ndtr",
+        made_of=lambda x: Call("log", (mul(HALF, Call("erfc", (neg(mul(x, power(call("sqrt", TWO), MINUS_ONE))),))),)),
     ),
     ScalarFunction(
         "lgamma", "", r"\log\Gamma", lambda x: call("digamma", x), of_reals=True, scipy="gammaln", sympy="loggamma"

@@ -28,7 +28,7 @@ LAWS = {
     "log(exp(x) + exp(-x) + 1)": "softplus(x) + softplus(-x - softplus(x))",
     "log(1 + exp(x)^2)": "softplus(2 * x)",
     "log(1 + tanh(x))": "log(2) - softplus(-2 * x)",
-    "log((1 - tanh(x)) / 2)": "log(2) + log(1/2) - softplus(2 * x)",
+    "log((1 - tanh(x)) / 2)": "-softplus(2 * x)",
     "log(1 - (1 - sigmoid(x)))": "-softplus(-x)",
     "log(sigmoid(x) * (1 - sigmoid(x)))": "-softplus(-x) - softplus(x)",
     "log(sigmoid(x) - sigmoid(y))": "log(1 - exp(y - x)) - softplus(-x) - softplus(y)",

@@ -8,7 +8,7 @@ before it is differentiated, so that its derivatives are stable, too. Definition
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
@@ -20,6 +20,7 @@ from combdiff.terms.conditions.comparing import different
 from combdiff.terms.conditions.guards import Condition, under, unguarded
 from combdiff.terms.laws import exponentials
 from combdiff.terms.laws.exponentials import exponent, softplus
+from combdiff.terms.laws.normal import logarithm_of_tail, other_tail, over_tail, without_log_2
 from combdiff.terms.laws.opening import opened
 from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh
 from combdiff.terms.nodes import body_of
@@ -84,7 +85,7 @@ def with_softmax(program: Term) -> Term:
 
 
 def _may_overflow(t: Term) -> bool:
-    of_exponentials = isinstance(t, Call) and t.primitive in ("exp", "sigmoid", "tanh", "gamma")
+    of_exponentials = isinstance(t, Call) and t.primitive in ("exp", "sigmoid", "tanh", "gamma", "erf", "erfc")
     return of_exponentials or (isinstance(t, Reduce) and t.kind in ("det", "softmax"))
 
 
@@ -97,16 +98,20 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
             made = logarithm(opened(u, values, _in_place))
         case Mul() | Pow(Add(), _):
             of = opened(t, values, _in_place)
-            made = (_shared(of) if isinstance(of, Mul) else None) or (
-                quotient(of, _of_part) if isinstance(of, Mul | Pow) else None
-            )
+            made = _quotient(of) if isinstance(of, Mul | Pow) else None
         case Add():
-            made = with_tanh(t)
+            made = with_tanh(t) or other_tail(t)
         case Call("exp", (Add() as u,)):
             made = _exponential(opened(u, values, _in_place))
         case _:
             return t
     return t if made is None else made
+
+
+def _quotient(t: Mul | Pow) -> Term | None:
+    shared = _shared(t) if isinstance(t, Mul) else None
+    factors = factors_of(t)
+    return shared or quotient(t, _of_part) or over_tail(factors) or _over_more_than_a_sum(factors)
 
 
 def _of_complex_determinant(t: Term, values: Mapping[Var, Term]) -> Term:
@@ -136,7 +141,7 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
         return None
     match t:
         case Sum():
-            found = _Exponentials.of(t)
+            found = _Exponentials.of(t) or _Exponentials.of(t, _logarithm_of_share)
             return None if found is None or (positive and not found.is_at_least_zero) else found.logarithm()
         case App(Reduce("softmax", _) as whole, args):
             is_signed = not (whole.mark == ONE or at_least_zero(whole.mark))
@@ -148,8 +153,8 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return u
         case Call("sigmoid", _):
             return exponentials.logarithm(t)
-        case Call("gamma", (u,)):
-            return None if positive and not at_least_zero(u) else Call("lgamma", (u,))
+        case Call("gamma" | "erfc" as name, (u,)):
+            return logarithm_of_tail(u) if name == "erfc" else _of_gamma(u, positive)
         case Reduce("prod", _):
             return _of_all(t, positive)
         case Reduce("det", of):
@@ -164,6 +169,10 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return None
 
 
+def _of_gamma(u: Term, positive: bool) -> Term | None:
+    return None if positive and not at_least_zero(u) else Call("lgamma", (u,))
+
+
 def _of_part(t: Term) -> Term | None:
     """log(t) of a term of a sum, None if it may be −∞: log(1 + x² exp(y)) has a derivative at 0, log(x²) has none."""
     return logarithm(t, positive=True) if _is_above_zero(t) else None
@@ -172,7 +181,7 @@ def _of_part(t: Term) -> Term | None:
 def _is_above_zero(t: Term) -> bool:
     """Whether it is made of exponentials and of what is declared to be positive."""
     match t:
-        case Call("exp" | "sigmoid" | "softplus" | "cosh", (u,)):
+        case Call("exp" | "sigmoid" | "softplus" | "cosh" | "erfc", (u,)):
             return not is_complex(u.type)
         case Mul(parts) | Add(parts):
             return all(map(_is_above_zero, parts))
@@ -193,6 +202,8 @@ def _of_sum(t: Term, positive: bool) -> Term | None:
     """log(1 + exp(u)), log(1 − σ(u)), and their relatives."""
     if not isinstance(t, Add):
         return logarithm(t, positive)
+    if (tail := other_tail(t)) is not None:
+        return logarithm(tail, positive)
     found = exponentials.logarithm(t) or _of_all_other_shares(t)
     if found is None and ONE in t.terms and len(t.terms) == 2:
         inner = _of_part(sub(t, ONE))
@@ -230,7 +241,7 @@ def _of_product(factors: Sequence[Term], positive: bool) -> Term | None:
     if all(found is None for found in logarithms.values()):
         return None
     outside = mul(*(f for f, found in logarithms.items() if found is None))
-    parts = [found for found in logarithms.values() if found is not None]
+    outside, parts = without_log_2(outside, [found for found in logarithms.values() if found is not None])
     return add(*parts) if outside == ONE else add(*parts, _plain(outside))
 
 
@@ -346,8 +357,8 @@ class _Exponentials:
         return at_least_zero(self.weight) and (self.outside == ONE or at_least_zero(self.outside))
 
     @classmethod
-    def of(cls, t: Term) -> _Exponentials | None:
-        """A sum of exponentials of real numbers; None for other terms."""
+    def of(cls, t: Term, logarithm_of: Callable[[Term], Term | None] | None = None) -> _Exponentials | None:
+        """A sum of exponentials of real numbers, or of what has the logarithm; None for other terms."""
         if not isinstance(t, Sum) or not all(isinstance(i.kind, Index) for i in t.indices):
             return None
         conditions, core = unguarded(t.body)
@@ -356,7 +367,7 @@ class _Exponentials:
         weights: list[Term] = []
         for f in factors_of(core):
             match f:
-                case _ if (u := _exponent(f)) is not None:
+                case _ if (u := (logarithm_of or _exponent)(f)) is not None:
                     exponents.append(u)
                 case _ if is_complex(f.type):
                     return None
@@ -364,8 +375,18 @@ class _Exponentials:
                     (outside if f.free.isdisjoint(t.indices) else weights).append(f)
         if not exponents or not all(isinstance(c, Condition) for c in conditions):
             return None
-        whole = add(*exponents)
+        whole = _with_softplus(add(*exponents))
         return cls(t.indices, tuple(conditions), whole, mul(*outside), mul(*weights))
+
+    @classmethod
+    def of_logarithm(cls, t: Term) -> _Exponentials | None:
+        """The sum whose logarithm is logsumexp(…) and more; None for other terms."""
+        for u in terms_of(t):
+            if isinstance(u, Reduce) and u.kind == "logsumexp":
+                conditions, weight = unguarded(u.mark)
+                whole = add(unguarded(u.body)[1], sub(t, u))
+                return cls(u.indices, tuple(conditions), whole, ONE, weight)
+        return None
 
     def reduced(self, kind: str) -> tuple[Term, Term]:
         """The reduction of what depends on the indices, and the rest of the exponent."""
@@ -440,6 +461,26 @@ def _exponent(t: Term) -> Term | None:
     return exponent(t)
 
 
+def _with_softplus(t: Term) -> Term:
+    """−u − log(1 + exp(−u)) as −log(1 + exp(u))."""
+    terms = terms_of(t)
+    for u in terms:
+        if isinstance(u, Reduce | Mul) and (own := neg(softplus(u))) in terms:
+            return add(*(v for v in terms if v not in (u, own)), neg(softplus(neg(u))))
+    return t
+
+
+def _logarithm_of_share(t: Term) -> Term | None:
+    """log of a share, which may be 0 in floating point, and of σ beside it: log Σ_r of shares is the mixed logit's."""
+    match t:
+        case App(Reduce("softmax") as whole, args) if whole.mark == ONE:
+            return _of_share(whole, dict(zip(whole.indices, args, strict=True)))
+        case Call("sigmoid", (u,)) if any(v.kind == "logsumexp" for v in terms_of(u) if isinstance(v, Reduce)):
+            return exponentials.logarithm(t)
+        case _:
+            return None
+
+
 def _candidates(index: Var, within: Term, other: Term) -> Iterator[Term]:
     """The indices of another term that may stand for the one."""
     found = dict.fromkeys(v for v in other.free if isinstance(v.kind, Index))
@@ -474,6 +515,43 @@ def _shared(t: Term) -> Term | None:
                 made = mul(*above[:k], *above[k + 1 :], *left, power(share, number(shares)))
                 return _shared(made) or made
     return None
+
+
+def _over_more_than_a_sum(factors: Sequence[Term]) -> Term | None:
+    """1/(1 + Σ exp(u)) as σ(−logsumexp(u)), and with exp(v) before it as a share, or as exp(v − log(1 + Σ exp(u)))."""
+    for n, f in enumerate(factors):
+        others = mul(*factors[:n], *factors[n + 1 :])
+        if (inverted := _inverse_of_sum(f)) is not None:
+            made = mul(others, inverted)
+            return _over_more_than_a_sum(factors_of(made)) or made
+        base, times = (f, ONE) if isinstance(f, Call) else _repeated(f)
+        match base:
+            case Call("sigmoid", (u,)) if (found := _Exponentials.of_logarithm(neg(u))) is not None:
+                pass
+            case _:
+                continue
+        if (share := found.share(others)) is not None:
+            made = mul(share, call("sigmoid", neg(u)), power(base, number(times.real - 1)))
+            return _over_more_than_a_sum(factors_of(made)) or made
+        v, rest = exponentials.exponential(others)
+        if v != ZERO:
+            return mul(rest, call("exp", sub(v, mul(times, softplus(neg(u))))))
+    return None
+
+
+def _inverse_of_sum(f: Term) -> Term | None:
+    """(1 + Σ exp(u))^n for n < 0 as a power of σ, and (exp(v) + Σ exp(u))^n as an exponential."""
+    match f:
+        case Pow(Add(parts) as below, Const() as n) if n.is_integer and n.real < 0:
+            pass
+        case _:
+            return None
+    if is_complex(below.type) or not any(isinstance(g, Sum) for u in parts for g in factors_of(u)):
+        return None
+    if ONE in parts and (of_sum := _of_part(sub(below, ONE))) is not None:
+        return power(call("sigmoid", neg(of_sum)), neg(n))
+    whole = logarithm(below, positive=True)
+    return None if whole is None else call("exp", mul(n, whole))
 
 
 def _without_number(f: Term) -> tuple[Term, ...]:
@@ -514,7 +592,7 @@ def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
     """Whether a definition is an exponential, or a sum or a product with one."""
     match body_of(value):
         case (
-            Call("exp" | "sigmoid" | "tanh" | "gamma", _)
+            Call("exp" | "sigmoid" | "tanh" | "gamma" | "erf" | "erfc", _)
             | Reduce("logsumexp" | "softmax" | "det", _)
             | App(Reduce("softmax"), _)
         ):
