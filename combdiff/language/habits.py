@@ -70,8 +70,45 @@ FUNCTIONS = {
     **dict.fromkeys(("rfft", "dft"), "write fft({0})"),
     "cross": "write [{0}(1) * {1}(2) - {0}(2) * {1}(1), {0}(2) * {1}(0) - {0}(0) * {1}(2), "
     "{0}(0) * {1}(1) - {0}(1) * {1}(0)]",
-    "ndtr": "write normcdf({0}), the distribution function of the standard normal distribution",
-    "log_ndtr": "write lognormcdf({0}), the logarithm of normcdf({0})",
+    **dict.fromkeys(
+        ("ndtr", "Phi", "Φ", "cdf", "norm_cdf", "normal_cdf", "pnorm", "NormalCDF"),
+        "write normcdf({0}), the distribution function of the standard normal distribution",
+    ),
+    **dict.fromkeys(
+        ("log_ndtr", "logcdf", "norm_logcdf", "normlogcdf"), "write lognormcdf({0}), the logarithm of normcdf({0})"
+    ),
+    **dict.fromkeys(
+        ("pdf", "norm_pdf", "normal_pdf", "dnorm", "NormalPDF"),
+        "write normpdf({0}), or normpdf((x - m) / s) / s for the mean m and the deviation s",
+    ),
+    **dict.fromkeys(
+        ("logpdf", "norm_logpdf", "normlogpdf", "normal_lpdf", "normal_logpdf", "lognormpdf"),
+        "write log(normpdf((x - m) / s) / s) for the mean m and the deviation s",
+    ),
+    **dict.fromkeys(
+        ("concat", "concatenate", "vcat", "hcat", "append", "stack", "vstack", "hstack", "cat"),
+        "write what is done with each part: sum({0}) + sum({1}); of numbers, [a, b, c] is a vector",
+    ),
+    "cov": "define m = k -> mean(i, X(i, k)), and write (k, l) -> mean(i, (X(i, k) - m(k)) * (X(i, l) - m(l)))",
+    **dict.fromkeys(("corr", "corrcoef", "pearsonr"), "write cor(x, y) for two vectors"),
+    "cumprod": "name the size, {0}::RV{{n}}, and write (i::N{{n}}) -> prod(j, j <= i, {0}(j))",
+    "normalize": "write {0} / norm({0})",
+    **dict.fromkeys(
+        ("permutedims", "swapaxes", "moveaxis"), "write a map with the indices in their new order: (j, i) -> A(i, j)"
+    ),
+    **dict.fromkeys(("cosine_similarity", "cossim"), "write {0}' * {1} / (norm({0}) * norm({1})) for two vectors"),
+    **dict.fromkeys(("mse", "MSE", "mse_loss"), "write mean(({0} - {1}) .^ 2)"),
+    **dict.fromkeys(("mae", "MAE", "l1_loss"), "write mean(abs.({0} - {1}))"),
+    "entropy": "write -sum(i, {0}(i) * log({0}(i)))",
+    **dict.fromkeys(("KL", "kl", "kl_div", "kldiv"), "write sum(i, {0}(i) * log({0}(i) / {1}(i)))"),
+    **dict.fromkeys(
+        ("cross_entropy", "crossentropy"),
+        "of scores A and labels y::(N) -> N, write -sum(i, log(softmax(k, A(i, k))(y(i))))",
+    ),
+    **dict.fromkeys(("log_softmax", "logsoftmax"), "write log(softmax(j, A(i, j))(k)), which does not underflow"),
+    **dict.fromkeys(("lse", "log_sum_exp", "LogSumExp", "logSumExp"), "write logsumexp({0})"),
+    **dict.fromkeys(("cdist", "pdist", "pairwise_distances"), "write (i, j) -> norm(k -> X(i, k) - Y(j, k))"),
+    **dict.fromkeys(("one_hot", "onehot"), "write delta(y(i), k, 1) for an array of integers y::(N) -> N"),
     "findmax": "write maximum(i, x(i)) for the largest entry, and argmax(i, x(i)) for its index",
     "findmin": "write minimum(i, x(i)) for the least entry, and argmin(i, x(i)) for its index",
     **dict.fromkeys(("median", "quantile", "percentile"), "there is no function of ranks; mean(x) is the mean"),
@@ -93,16 +130,22 @@ FUNCTIONS = {
     "arccosh": "write acosh({0})",
     "arctanh": "write atanh({0})",
     "expit": "write sigmoid({0})",
-    "gammaln": "write lgamma({0})",
-    "loggamma": "write lgamma({0})",
+    **dict.fromkeys(("gammaln", "loggamma", "lnΓ", "logΓ", "lngamma"), "write lgamma({0})"),
+    "Γ": "write gamma({0})",
+    **dict.fromkeys(
+        ("binomial", "binom", "comb", "nchoosek", "choose"),
+        "write exp(lgamma({0} + 1) - lgamma({1} + 1) - lgamma({0} - {1} + 1))",
+    ),
+    "xlogy": "write where(0 < {0}, {0} * log({1}))",
+    **dict.fromkeys(("leaky_relu", "leakyrelu", "LeakyReLU"), "write max({0}, 0.01 * {0})"),
+    "log_sigmoid": "write logsigmoid({0})",
+    "exp10": "write 10^{0}",
+    **dict.fromkeys(("logit_inv", "invlogit", "inv_logit"), "write sigmoid({0})"),
     "psi": "write digamma({0})",
     "rem": "write mod({0}, {1}), which has the sign of the divisor",
     "beta": "write exp(lbeta({0}, {1})) of positive numbers",
     **dict.fromkeys(("betaln", "logbeta"), "write lbeta({0}, {1})"),
     "factorial": "write gamma({0} + 1)",
-    **dict.fromkeys(
-        ("binomial", "binom", "nchoosek"), "write exp(lgamma({0} + 1) - lgamma({1} + 1) - lgamma({0} - {1} + 1))"
-    ),
     "rint": "write round({0})",
     "ceiling": "write ceil({0})",
     "phase": "write angle({0})",
@@ -126,6 +169,7 @@ FUNCTIONS = {
     **dict.fromkeys(("linspace", "arange", "range"), "write a map of an index: (i::N{{10}}) -> i / 9"),
     "odeint": LOOP,
     "ifelse": _STEP,
+    "return": "leave return out: the last line of begin … end is its value",
     "if": _STEP,
     "Sum": "write sum(i, …), with the index alone",
     **dict.fromkeys(("product", "Product"), "write prod(i, …), with the index alone"),
@@ -171,6 +215,10 @@ TYPES = {
     "Sym": "Symmetric symmetric SymmetricMatrix Symm",
     "Her": "Hermitian hermitian HermitianMatrix Herm",
     "N": "int Int Integer integer Nat index Index ℕ",
+    "(N) -> N": "IV NV IntVector intvec",
+    "(N, N) -> N": "IM NM IntMatrix",
+    "(N, N, N) -> R": "Tensor tensor RT Array3 Tensor3 RT3",
+    "(N, N, N) -> C": "CT CT3",
 }
 """The types of the language, and what they are called elsewhere."""
 _OURS = {word: ours for ours, words in TYPES.items() for word in words.split()}
@@ -192,6 +240,17 @@ def remedy_of_function(name: str, arguments: Sequence[Expr]) -> str | None:
     defaults = ("A", "B") if "(i, j)" in row or "(i, i)" in row or "(j, i)" in row else ("x", "y")
     given = [_written(e) for e in arguments[:2]] + [""] * 2
     return row.format(*(text or default for text, default in zip(given, defaults, strict=False)))
+
+
+_OF_INDICES = frozenset(
+    {"factorial", "binomial", "binom", "comb", "nchoosek", "choose", "heaviside", "ln", "exp2", "exp10"}
+)
+"""Functions that nobody names a tensor by: factorial(i) is no entry, as beta(i) is."""
+
+
+def remedy_of_index(name: str, arguments: Sequence[Expr]) -> str | None:
+    """What to write for a function of an index, which is a number there."""
+    return remedy_of_function(name, arguments) if name in _OF_INDICES else None
 
 
 _OF_MATRICES = {
@@ -232,6 +291,8 @@ def remedy_of_missing_function(name: str, arguments: Sequence[Expr] = ()) -> str
 def remedy_of_type(name: str) -> str | None:
     """The type that another name means."""
     ours = _OURS.get(name)
+    if ours is None and (power := re.fullmatch(r"([RC])\^?(\d+)", name)):
+        return f"write {power[1]}V{{{power[2]}}} for a vector of {power[2]} numbers"
     return ours and f"write {ours}"
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from combdiff.terms.branches import above_zero
 from combdiff.terms.laws.extrema import is_extremum, opposites, with_signs_known
 from combdiff.terms.laws.powers import HALF, bases_of, may_meet, none_meet, real_root, whole_square, without_signs
+from combdiff.terms.laws.roots import is_root_of_number, with_one_root
 from combdiff.terms.nodes import (
     MINUS_ONE,
     ONE,
@@ -247,6 +248,7 @@ def _met(powers: dict[Term, int]) -> list[Term] | None:
 LAWS_OF_PRODUCTS: list[tuple[Callable[[Term], bool], Callable[[dict[Term, int]], list[Term] | None]]] = [
     (lambda base: isinstance(base, Mul), _taken_apart),
     (lambda base: may_meet(base) or is_extremum(base), _met),
+    (is_root_of_number, with_one_root),
 ]
 """Laws of a product of powers of different bases, each with the bases that it concerns: most products have none.
 

@@ -214,3 +214,10 @@ def test_the_derivative_of_a_defined_sigmoid_reads_by_its_name() -> None:
 
 def test_latex_shows_what_softplus_is() -> None:
     assert r"\log\left(1 + e^{t}\right)" in cd.pullback("(t::R) -> t * log(1 + exp(t))").latex()
+
+
+@pytest.mark.parametrize("c", ["3/4", "a", "2 * a"])
+def test_a_logarithm_of_a_multiple_of_one_minus_an_exponential_keeps_its_digits(c: str) -> None:
+    f = cd.simplified(f"(a::R) -> (t::RV) -> sum(i, log({c} * (1 - exp(-t(i)))))").compile()
+    factor = eval(c, {"a": 0.3})
+    np.testing.assert_allclose(f(0.3, np.array([1e-12])), np.log(factor * -np.expm1(-1e-12)), rtol=1e-14)

@@ -290,8 +290,13 @@ def _sizes(kind: TypeName) -> tuple[Size, ...]:
         remedy = f"write {kind.text}{{{', '.join('MK'[:wanted])}}}"
     else:
         message = f"{kind.text} takes no sizes"
-        remedy = remedy_of_type(kind.text) or (
-            "sizes are named in N{M}, RV{M}, CV{M}, RM{M, K}, CM{M, K}, Sym{M}, Her{M}, and in the type of a @space"
+        vector = f"write {kind.text}V{{{kind.sizes[0].text}}}" if kind.text in ("R", "C") else None
+        remedy = (
+            vector
+            or remedy_of_type(kind.text)
+            or (
+                "sizes are named in N{M}, RV{M}, CV{M}, RM{M, K}, CM{M, K}, Sym{M}, Her{M}, and in the type of a @space"
+            )
         )
     raise LanguageError(message, span=kind.span, remedy=remedy)
 

@@ -314,7 +314,9 @@ class Elaborator:
         elif args and all(isinstance(a, Name) and self._is_index(scope.find(a.text)) for a in args):
             kind = {1: "RV", 2: "RM"}.get(len(args), "T")
             otherwise = f"make it a parameter, `({e.text}::{kind}) -> …`, or define it before"
-            remedy = did_you_mean(e.text, known, otherwise)
+            written = [a for a in args if not isinstance(a, Ready)]
+            remedy = habits.remedy_of_index(e.text, written) or did_you_mean(e.text, known, otherwise)
+            remedy += f" As a tensor, {otherwise}" if remedy.removeprefix("did you mean ")[:-1] in FUNCTIONS else ""
         elif args is not None:
             written = [a for a in args if not isinstance(a, Ready)]
             missing = habits.remedy_of_missing_function(e.text, written)

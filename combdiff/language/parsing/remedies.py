@@ -89,6 +89,17 @@ def _attribute(groups: Groups) -> str | None:
     return remedy_of_attribute(groups["name"], groups["owner"]) if known else None
 
 
+def _density(groups: Groups) -> str | None:
+    """Of norm.pdf, as SciPy's users write it."""
+    return remedy_of_attribute(groups["name"], "x") if groups["name"] in {"pdf", "cdf", "logpdf", "logcdf"} else None
+
+
+def _size_in_braces(groups: Groups) -> str:
+    """x::RV[n] and x::RV(n), as declarations of other languages have it."""
+    sizes = ", ".join(re.split(r"[\]\[)(,\s]+", groups["sizes"].strip()))
+    return f"write sizes in braces: {groups['type']}{{{sizes}}}"
+
+
 def _function_of_entries(groups: Groups) -> str | None:
     return f"write {groups['owner']}.(x) for the function of every entry" if groups["owner"] in FUNCTIONS else None
 
@@ -107,12 +118,20 @@ def _definition_of_function(groups: Groups) -> str:
 _AND = "`and` joins conditions, i < j and j < k; choose another name"
 _OR = "`or` joins conditions, i < j or j < k; choose another name"
 _NOT = "write `not` before a condition, not i < j; choose another name"
+_PART = "write a part of a vector by a condition on its index: sum(i, 1 <= i < 3, x(i))"
+_CONDITION_OF_SUM = "write a condition alone, between the indices and the term: sum((i, j), i < j, A(i, j))"
+_RETURN = "leave return out: the last line of begin … end is its value"
 _SUM = "write the sum: sum((j, k), A(i, j) * B(j, k))"
 _INNER = "write x' * y for an inner product"
 _POWERS = "write powers with ^: x^2"
 _NORM = "write norm(x) for ‖x‖"
 _NORM_ALONE = "write norm(A) alone: it is Euclid's norm of a vector, and that of Frobenius of a matrix"
 _INDEX_ALONE = "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
+_HEAD_OF_SUM = r"(\bsum|\bprod|\bmean|∑)\((\w+|\([^()]*\)) *"
+_SLOTS = (
+    "write x::RV{{n}} for a vector of n numbers, A::RM{{n, m}} for a matrix, (N{{n}}, N{{m}}, N{{k}}) -> R for more"
+)
+_TENSOR = "write the slots and the value of a tensor: T::(N, N, N) -> R"
 _TYPED = "only a parameter has a type: x::T -> …"
 _OUTSIDE = "declarations stand outside of expressions, each on lines of its own"
 _BINARY = "STAR SLASH BACKSLASH CARET DOT_PLUS DOT_MINUS DOT_STAR DOT_SLASH DOT_CARET"
@@ -131,6 +150,8 @@ OF_CHARACTERS = (
     Remedy(_INDEX_ALONE, words=".", before=r"\(\s*\w+\s*[=∈]\s*\w+\.?"),
     Remedy("write all indices, and a map of those that are left: i -> A(i, 0)", after=r"\.\.\."),
     Remedy(SIZE.replace("{n}", "{{n}}"), after=r"\.(shape|size|length|ndim)\b"),
+    Remedy(_density, before=r"\bstats", after=r"\.(norm|Normal)\.(?P<name>\w+)"),
+    Remedy(_density, before=r"(?P<owner>\b([Nn]orm(al)?|dist|stats|Gaussian)(\([^()]*\))?)", after=r"\.(?P<name>\w+)"),
     Remedy(
         "write the function without a prefix: {name}(x)",
         before=rf"(?<!\w)({'|'.join(sorted(MODULES))})",
@@ -148,11 +169,12 @@ OF_CHARACTERS = (
         before=r"\b(iterate|scan)\([^\n]*,\s*\d+\s*",
     ),
     Remedy(
-        "write a part of a vector by a condition on its index: sum(i, 1 <= i < 3, x(i))",
+        _PART,
         words=":",
-        before=r"\w[\[(]([^()\[\]]*,)?\s*-?\w+\s*",
-        after=r":\s*-?\w+\s*[\]),:]",
+        before=r"\w[\[(]([^()\[\]]*,)?\s*(-?\w+\s*)?",
+        after=r":\s*(-?\w+)?\s*[\]),:]",
     ),
+    Remedy(_CONDITION_OF_SUM, words=":", before=_HEAD_OF_SUM),
     Remedy("write tr(A' * B) for A : B, and x::T for a type", words=":", before=r"[\w)] ", after=r": [\w(]"),
     Remedy(_INDEX_ALONE, before=r"(\bsum|\bprod|∑)\(\s*\w+\s+in\s+\w+\.?", after=r"\."),
     Remedy(_attribute, before=r"(?P<owner>\w*)", after=r"\.(?P<name>\w+)"),
@@ -170,6 +192,8 @@ OF_CHARACTERS = (
     Remedy("write b ./ A for A .\\ b", after=r"\.\\"),
     Remedy(_function_of_entries, words=".", before=r"(?P<owner>\w*)"),
     Remedy("write A * B for a product of matrices; declarations are @space and @domain", words="@"),
+    Remedy(_NORM_ALONE, words='"', before=r"\bnorm\([^\n]*, *"),
+    Remedy(_SUM, words='"', before=r"\b(einsum|contract)\( *"),
     Remedy("there are no texts in the language", words='"'),
     Remedy("write * for a product", words="× ·"),
     Remedy("write * for a product, x' * y for that of two vectors", words="⋅"),
@@ -181,7 +205,8 @@ OF_CHARACTERS = (
     Remedy("write A' for the adjoint", words="†"),
     Remedy(_INNER, words="⟨ ⟩"),
     Remedy("write grad(f)", words="∇"),
-    Remedy("write abs(x) for |x|, and f ▷ g to apply f, then g", words="|"),
+    Remedy(_CONDITION_OF_SUM, words="|", before=_HEAD_OF_SUM),
+    Remedy("write abs(x) for |x|, det(A) for |A|, and f ▷ g to apply f, then g", words="|"),
     Remedy(_NORM, words="‖"),
     Remedy("write -> for a map", words="→ ↦"),
     Remedy("write `not` before a condition, != between numbers that are not equal", words="!"),
@@ -245,6 +270,23 @@ OF_WORDS = (
         before=r"\w\{[^{}()\n]*",
     ),
     # what stands before the word
+    Remedy(_RETURN, before=r"\breturn *"),
+    Remedy(_PART, kinds="TYPED", before=r"\w\[[^\[\]\n]*"),
+    Remedy(_CONDITION_OF_SUM, before=r"(\bsum|\bprod|\bmean|∑)\([^\n]*\bwhere *"),
+    Remedy("begin a new line, and leave return out: the last line of begin … end is its value", words="return"),
+    Remedy(
+        "write what holds under a condition as where(c, a), and a condition of a sum between its indices and its term",
+        words="where",
+        wanted="PLUS",
+    ),
+    Remedy(
+        _size_in_braces,
+        before=r"::\s*(?P<type>[RC]V|[RC]M|Sym|Her|SPD|HPD|N) *",
+        after=r"[\[(](?P<sizes>[^:\n>]*?)[\])](?![\[(])",
+    ),
+    Remedy(_SLOTS, before=r"::\s*[RC]( *\^[^,)]*)? *", after=r"[\[(^]"),
+    Remedy(_TENSOR, kinds="RPAR", before=r"::\s*\([\w, {{}}]*\)\s*"),
+    Remedy(_TENSOR, before=r"::\s*N *", wanted="ARROW"),
     Remedy("the imaginary unit is im: {left} * im", kinds="NAME", words="i j", before=r"(?P<left>[\d.]*\d) *"),
     Remedy(
         "write a product with *: {left} * {word}",
@@ -276,10 +318,10 @@ OF_WORDS = (
         kinds="LSQB",
         wanted="BEGIN NAME",
     ),
+    Remedy("write z' for the conjugate", kinds="STAR", before=r"\^ *"),
     Remedy(_POWERS, kinds="STAR", before=r"\* *"),
     Remedy("write sums and functions without LaTeX, sum(i, x(i)), exp(x), and a solution as A \\ b", kinds="BACKSLASH"),
     Remedy("write :: between a name and its type: x:{word}", kinds="ACTION", before=r"[^\W_] *"),
-    Remedy("leave return out: the last line of begin … end is its value", kinds="NAME", before=r"\breturn *"),
     Remedy(_definition_of_function, kinds="EQUALS", before=r"(?P<name>\w+)(?P<parameters>\([^()\n]*\)) *"),
     Remedy(
         "a symmetry as a map names the tensor, then its indices: T -> (p, q) -> T(q, p)'",

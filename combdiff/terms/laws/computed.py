@@ -82,9 +82,11 @@ def _known(t: Term) -> Term:
 def _of_product(factors: Sequence[Term]) -> Term | None:
     """Σ log of the factors that cannot be below 0, and the logarithm of all others."""
     apart = {f: _known(f) for f in factors if _is_size(f)}
-    if not apart:
+    rest = mul(*((isinstance(f, Add) and _less_one(f)) or f for f in factors if f not in apart))
+    if rest == mul(*factors):
         return None
-    rest = mul(*(f for f in factors if f not in apart))
+    if not apart:
+        return Call("log", (rest,))
     return add(*apart.values()) if rest == ONE else add(*apart.values(), call("log", rest))
 
 

@@ -22,7 +22,7 @@ from combdiff.terms.laws import exponentials
 from combdiff.terms.laws.exponentials import exponent, softplus
 from combdiff.terms.laws.normal import logarithm_of_tail, other_tail, over_tail, without_log_2
 from combdiff.terms.laws.opening import opened
-from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh
+from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh, without_softplus
 from combdiff.terms.nodes import body_of
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -62,6 +62,7 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import Index, is_complex
 
+_OVERFLOWING = frozenset({"exp", "sigmoid", "softplus", "tanh", "gamma", "erf", "erfc"})
 _PLACES = 64  # so many choices of indices are tried
 
 
@@ -85,7 +86,15 @@ def with_softmax(program: Term) -> Term:
 
 
 def _may_overflow(t: Term) -> bool:
-    of_exponentials = isinstance(t, Call) and t.primitive in ("exp", "sigmoid", "tanh", "gamma", "erf", "erfc")
+    of_exponentials = isinstance(t, Call) and t.primitive in (
+        "exp",
+        "sigmoid",
+        "softplus",
+        "tanh",
+        "gamma",
+        "erf",
+        "erfc",
+    )
     return of_exponentials or (isinstance(t, Reduce) and t.kind in ("det", "softmax"))
 
 
@@ -100,9 +109,12 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
             of = opened(t, values, _in_place)
             made = _quotient(of) if isinstance(of, Mul | Pow) else None
         case Add():
-            made = with_tanh(t) or other_tail(t)
+            made = with_tanh(t) or other_tail(t) or without_softplus(t)
         case Call("exp", (Add() as u,)):
             made = _exponential(opened(u, values, _in_place))
+        case Reduce("logsumexp") if (found := _Exponentials.of_logarithm(t)) is not None:
+            bare = found.without_shares_as_weights()
+            made = None if bare is found else bare.logarithm()
         case _:
             return t
     return t if made is None else made
@@ -141,8 +153,10 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
         return None
     match t:
         case Sum():
-            found = _Exponentials.of(t) or _Exponentials.of(t, _logarithm_of_share)
-            return None if found is None or (positive and not found.is_at_least_zero) else found.logarithm()
+            found = _Exponentials.of(t) or (None if _is_product(t) else _Exponentials.of(t, _logarithm_of_share))
+            if found is None or (positive and not found.is_at_least_zero):
+                return None
+            return found.without_shares_as_weights().logarithm()
         case App(Reduce("softmax", _) as whole, args):
             is_signed = not (whole.mark == ONE or at_least_zero(whole.mark))
             at = dict(zip(whole.indices, args, strict=True))
@@ -183,10 +197,12 @@ def _is_above_zero(t: Term) -> bool:
     match t:
         case Call("exp" | "sigmoid" | "softplus" | "cosh" | "erfc", (u,)):
             return not is_complex(u.type)
-        case Mul(parts) | Add(parts):
-            return all(map(_is_above_zero, parts))
+        case Mul(parts) | Add(parts) if all(map(_is_above_zero, parts)):
+            return True
         case Call("sqrt", (u,)) | Pow(u, Const()):
             return _is_above_zero(u)
+        case Add() if exponentials.complement(t) is not None:
+            return True
         case Sum(_, body):
             # of terms none of which takes part, the logarithm is −∞, and the derivative 0
             return _is_above_zero(unguarded(body)[1])
@@ -204,11 +220,26 @@ def _of_sum(t: Term, positive: bool) -> Term | None:
         return logarithm(t, positive)
     if (tail := other_tail(t)) is not None:
         return logarithm(tail, positive)
-    found = exponentials.logarithm(t) or _of_all_other_shares(t)
+    found = exponentials.logarithm(t) or _of_all_other_shares(t) or _of_complements(t, positive)
     if found is None and ONE in t.terms and len(t.terms) == 2:
         inner = _of_part(sub(t, ONE))
         found = None if inner is None else softplus(inner)
     return logarithm_of_sum(t, _of_part, positive) if found is None else found
+
+
+def _of_complements(t: Add, positive: bool) -> Term | None:
+    """log(1 − g − (1 − g) p) is log(1 − g) + log(1 − p) for a g that is σ(u): the chance that neither comes true."""
+    for term in t.terms if ONE in t.terms else ():
+        match neg(term):
+            case Call("sigmoid", (u,)) as g:
+                complement = sub(ONE, g)
+            case _:
+                continue
+        others = [v for v in t.terms if v not in (ONE, term)]
+        if others and all(complement in factors_of(v) for v in others):
+            left = [mul(*(f for f in factors_of(v) if f != complement)) for v in others]
+            return _of_product((call("sigmoid", neg(u)), add(ONE, *left)), positive)
+    return None
 
 
 def _of_power(t: Term, base: Term, positive: bool) -> Term | None:
@@ -388,6 +419,13 @@ class _Exponentials:
                 return cls(u.indices, tuple(conditions), whole, ONE, weight)
         return None
 
+    def without_shares_as_weights(self) -> _Exponentials:
+        """The sum with log σ(u), and the logarithm of a share, in the exponent: as weights they underflow beside it."""
+        logarithms = {w: _of_part(w) for w in factors_of(self.weight)}
+        shares = [u for u in logarithms.values() if u is not None]
+        weights = [w for w, u in logarithms.items() if u is None]
+        return replace(self, exponent=add(self.exponent, *shares), weight=mul(*weights)) if shares else self
+
     def reduced(self, kind: str) -> tuple[Term, Term]:
         """The reduction of what depends on the indices, and the rest of the exponent."""
         terms = terms_of(self.exponent)
@@ -468,6 +506,16 @@ def _with_softplus(t: Term) -> Term:
         if isinstance(u, Reduce | Mul) and (own := neg(softplus(u))) in terms:
             return add(*(v for v in terms if v not in (u, own)), neg(softplus(neg(u))))
     return t
+
+
+def _is_product(t: Sum) -> bool:
+    """Whether it is a product of matrices: in an exponent, the shares would be a table over all indices."""
+    factors = [f for f in factors_of(unguarded(t.body)[1]) if not f.free.isdisjoint(t.indices)]
+    return not any(_indices(f) == _indices(mul(*factors)) for f in factors)
+
+
+def _indices(t: Term) -> set[Var]:
+    return {v for v in t.free if isinstance(v.kind, Index)}
 
 
 def _logarithm_of_share(t: Term) -> Term | None:

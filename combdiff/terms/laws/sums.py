@@ -105,7 +105,33 @@ def flat(t: Term) -> list[Term]:
 
 
 def _spread(t: Term) -> Term:
-    return add(*flat(t))
+    spread = add(*flat(t))
+    return without_softplus(spread) or spread
+
+
+def without_softplus(t: Term) -> Term | None:
+    """A sum with c softplus(u) − c softplus(−u) as c u; None if there is no such pair.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> without_softplus(sub(softplus(neg(x)), softplus(x))) == neg(x)
+    True
+    """
+    found = _of_pair(t, "softplus", mul)
+    return None if found is None else without_softplus(found) or found
+
+
+def _of_pair(t: Term, primitive: str, whole: Callable[[Const, Term], Term]) -> Term | None:
+    """A sum with `whole(c, u)` for c f(u) − c f(−u), where c > 0; None if there is no such pair."""
+    terms = [(split_coefficient(u), u) for u in terms_of(t)]
+    for (c, one), first in terms:
+        for (d, other), second in terms:
+            match one, other:
+                case Call(f, (u,)), Call(g, (v,)) if f == g == primitive and c.real > 0 and add(c, d) == ZERO:
+                    if are_opposite(u, v):
+                        return add(whole(c, u), *(w for _, w in terms if w not in (first, second)))
+    return None
 
 
 def _one_beside_tanh(terms: Sequence[Term]) -> Term | None:
@@ -247,12 +273,4 @@ def _has_softplus(u: Term) -> bool:
 
 def with_tanh(t: Term) -> Term | None:
     """A sum with c σ(u) − c σ(−u) as c tanh(u/2); None if there is no such pair."""
-    terms = [(split_coefficient(u), u) for u in terms_of(t)]
-    for (c, one), first in terms:
-        for (d, other), second in terms:
-            match one, other:
-                case Call("sigmoid", (u,)), Call("sigmoid", (v,)) if c.real > 0 and add(c, d) == ZERO:
-                    if are_opposite(u, v):
-                        rest = [w for _, w in terms if w not in (first, second)]
-                        return add(mul(c, call("tanh", mul(_HALF, u))), *rest)
-    return None
+    return _of_pair(t, "sigmoid", lambda c, u: mul(c, call("tanh", mul(_HALF, u))))

@@ -32,10 +32,11 @@ def check_hermitian(term: Term, places: Mapping[Var, Span]) -> None:
         if _is_hermitian(matrix_of(whole), values):
             continue
         word, kind = ("Hermitian", "Her") if is_complex(whole.body.type) else ("symmetric", "Sym")
+        others = "; the singular values of any matrix are svdvals(A)" if whole.kind.startswith("eigvals") else ""
         raise LanguageError(
             f"{written_name(whole)} takes a matrix that is {word}, by its type or by what it is made of",
             span=places.get(whole.indices[0]),
-            remedy=f"declare it, A::{kind}, or write (A + A') / 2; the singular values of any matrix are svdvals(A)",
+            remedy=f"declare it, A::{kind}, or write (A + A') / 2{others}",
         )
 
 
