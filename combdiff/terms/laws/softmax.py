@@ -86,15 +86,7 @@ def with_softmax(program: Term) -> Term:
 
 
 def _may_overflow(t: Term) -> bool:
-    of_exponentials = isinstance(t, Call) and t.primitive in (
-        "exp",
-        "sigmoid",
-        "softplus",
-        "tanh",
-        "gamma",
-        "erf",
-        "erfc",
-    )
+    of_exponentials = isinstance(t, Call) and t.primitive in _OVERFLOWING
     return of_exponentials or (isinstance(t, Reduce) and t.kind in ("det", "softmax"))
 
 
@@ -153,10 +145,7 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
         return None
     match t:
         case Sum():
-            found = _Exponentials.of(t) or (None if _is_product(t) else _Exponentials.of(t, _logarithm_of_share))
-            if found is None or (positive and not found.is_at_least_zero):
-                return None
-            return found.without_shares_as_weights().logarithm()
+            return _of_all_terms(t, positive)
         case App(Reduce("softmax", _) as whole, args):
             is_signed = not (whole.mark == ONE or at_least_zero(whole.mark))
             at = dict(zip(whole.indices, args, strict=True))
@@ -181,6 +170,14 @@ def logarithm(t: Term, positive: bool = False) -> Term | None:
             return _of_product(factors, positive)
         case _:
             return None
+
+
+def _of_all_terms(t: Sum, positive: bool) -> Term | None:
+    """log Σ exp(u), perhaps with shares as weights."""
+    found = _Exponentials.of(t) or (None if _is_product(t) else _Exponentials.of(t, _logarithm_of_share))
+    if found is None or (positive and not found.is_at_least_zero):
+        return None
+    return found.without_shares_as_weights().logarithm()
 
 
 def _of_gamma(u: Term, positive: bool) -> Term | None:
@@ -639,11 +636,9 @@ def _exponential(t: Term) -> Term | None:
 def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
     """Whether a definition is an exponential, or a sum or a product with one."""
     match body_of(value):
-        case (
-            Call("exp" | "sigmoid" | "tanh" | "gamma" | "erf" | "erfc", _)
-            | Reduce("logsumexp" | "softmax" | "det", _)
-            | App(Reduce("softmax"), _)
-        ):
+        case Call(f, _) if f in _OVERFLOWING:
+            return True
+        case Reduce("logsumexp" | "softmax" | "det", _) | App(Reduce("softmax"), _):
             return True
         case Call("log" | "abs" | "abs2" | "sqrt", (u,)):
             return _is_of_exponentials(u, values)
