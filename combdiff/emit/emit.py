@@ -106,7 +106,8 @@ def needed_by(plan: Plan, module: Module, late: Collection[Step] = ()) -> Plan:
     plan = with_definitions(plan, module.spelling.kernel, module.names.taken, late)
     kernels = [step.op for step in plan.steps if isinstance(step.op, ops.Fused)]
     module.add({kernel.function: definition(kernel, module.spelling.kernel) for kernel in kernels})
-    for step in plan.steps:
+    # what a loop over blocks computes may call what its whole does not: of a block it is not known that it has entries
+    for step in dict.fromkeys((*plan.steps, *(s for loop in all_loops(plan.loops) for s in loop.body))):
         for name in solvers_of(step, module.spelling):
             module.add({name: solver_text(name, module.spelling)})
         if isinstance(step.op, Root):

@@ -284,6 +284,7 @@ def one_loop(plan: Plan, rng: random.Random) -> Plan:
 
 
 @pytest.mark.slow
+@example(980, 1, 1, 1)  # a block of places that are counted round a range
 @example(51734, 1, 0, 1)  # a conjugate that only an inner product reads, which is cut
 @settings(max_examples=250, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from((1, 2, 3)), st.sampled_from((0, 1, 2)), st.sampled_from((1, 2, 3, 5)))
