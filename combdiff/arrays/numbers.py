@@ -84,6 +84,10 @@ def may_be_integer(step: Step) -> bool:
             return is_integer(step)
 
 
+_KEEPING_INTEGERS = frozenset({"min", "max", "clip", "abs", "abs2", "sign", "relu", "floor", "ceil"})
+"""Functions of libraries whose value at an integer is one, by its type, too, in one of the libraries."""
+
+
 def is_whole(step: Step) -> bool:
     """Whether code computes a step with integers, of Python or of a library: of constants and places alone.
 
@@ -108,6 +112,13 @@ def is_whole(step: Step) -> bool:
             return all(c.is_integer for c in coefficients) and all(map(is_whole, step.operands))
         case ops.Mul(coefficient):
             return coefficient.is_integer and all(map(is_whole, step.operands))
+        case ops.Call(name) if name in _KEEPING_INTEGERS:
+            return all(map(is_whole, step.operands))
+        case ops.Power():
+            exponent = exponent_of(step.operands[1])
+            return exponent is not None and exponent >= 0 and exponent.denominator == 1 and is_whole(step.operands[0])
+        case ops.Reduced("prod"):
+            return all(map(is_whole, step.operands))
         case ops.Broadcast() if not step.operands[0].rank:
             return False  # written 1.0
         case ops.View() | ops.Gather() | ops.Roll() | ops.Window() | ops.Broadcast() | ops.Sum() | ops.CumulativeSum():
