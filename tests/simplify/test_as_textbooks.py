@@ -147,8 +147,8 @@ FORMS = {
         "i -> softmax(x)(i) * (where(0 < y(i), 1) - sum(i1, softmax(x)(i1) * where(0 < y(i1), 1)))"
     ),
     "(y::RV) -> (z::RV) -> sum(i, y(i) * log(1/2 * (1 + erf(z(i)))) + (1 - y(i)) * log(1 - 1/2 * (1 + erf(z(i)))))": (
-        "sqrt(2) * (y(i) * exp(-z(i)^2 - lognormcdf(z(i) * sqrt(2))) "
-        "+ exp(-z(i)^2 - lognormcdf(-z(i) * sqrt(2))) * (y(i) - 1)) / sqrt(2 * pi)"
+        "(y(i) * exp(-z(i)^2 - lognormcdf(z(i) * sqrt(2))) "
+        "+ exp(-z(i)^2 - lognormcdf(-z(i) * sqrt(2))) * (y(i) - 1)) / sqrt(pi)"
     ),
 }
 
