@@ -76,3 +76,27 @@ def test_shares_of_any_number_of_options(n: int) -> None:
     y, u = np.linspace(-1, 1, n), np.linspace(0, 2, n)
     s = np.exp(u) / (1 + np.exp(u).sum())
     np.testing.assert_allclose(d.compile()(y, u), y * s - s * (y @ s), rtol=1e-12)
+
+
+EMPTY = {
+    "an option of nobody": "(m::RV{n}) -> (a::RV{n}, s::R) -> log(sum(j, m(j) > 0, exp(a(j))) + exp(s))",
+    "shares beside it": "(m::RV{n}) -> (a::RV{n}, s::R) -> "
+    "sum(k, k * exp(a(k)) / (sum(j, m(j) > 0, exp(a(j))) + exp(s)))",
+    "those behind, and more": "(m::RV{n}) -> (a::RV{n}, s::R) -> begin\n"
+    "  Z = i -> sum(j, j > i, exp(a(j)))\n  sum(i, m(i) * log(Z(i) + exp(s)))\nend",
+    "two sides": "(m::RV{n}) -> (a::RV{n}, s::R) -> "
+    "s^2 + sum(i, m(i) * log(sum(j, j < i, exp(a(j))) + sum(j, j >= i, exp(2 * a(j)))))",
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_sum_in_which_nobody_takes_part_is_finite_beside_another(name: str, n: int) -> None:
+    """Its logarithm is −∞, from which nothing is subtracted; the sum of the last, of those behind it, is one, too."""
+    rng = np.random.default_rng(n)
+    m, a, s = -1 - rng.random(n), rng.normal(size=n), float(rng.normal())
+    f = cd.grad(EMPTY[name]).compile(value=True)
+    _, by_a, by_s = f(m, a, s)
+    h, direction = 1e-6, rng.normal(size=n)
+    ends = [f(m, a + e * direction, s + e)[0] for e in (h, -h)]
+    np.testing.assert_allclose(by_a @ direction + by_s, (ends[0] - ends[1]) / (2 * h), rtol=1e-7, atol=1e-8)

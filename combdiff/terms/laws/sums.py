@@ -24,6 +24,7 @@ from combdiff.terms.terms import (
     Const,
     Mul,
     Pow,
+    Reduce,
     Term,
     add,
     call,
@@ -49,6 +50,12 @@ class _Part:
     sign: int
     logarithm: Term
     grows: bool
+
+    @property
+    def may_vanish(self) -> bool:
+        """Whether the logarithm is that of a sum under a condition: where none takes part, it is −∞."""
+        parts = (u for u in terms_of(self.logarithm) if isinstance(u, Reduce))
+        return any(u.kind == "logsumexp" and u.mark != ONE for u in parts)
 
 
 def logarithm_of_sum(t: Add, logarithm: Logarithm, positive: bool = False) -> Term | None:
@@ -81,7 +88,10 @@ def logarithm_of_sum(t: Add, logarithm: Logarithm, positive: bool = False) -> Te
             )
         case signs if -1 in signs or _is_bounded(known):
             return None
-    first, *others = sorted(known, key=lambda part: part.grows)
+    if all(part.may_vanish for part in known):
+        return None
+    # what is subtracted from all others is finite
+    first, *others = sorted(known, key=lambda part: (part.may_vanish, part.grows))
     whole = first.logarithm
     for part in others:
         whole = add(whole, softplus(_spread(sub(part.logarithm, whole))))
