@@ -25,7 +25,7 @@ GRADIENTS = {
     "(x::RV) -> sum(i, max(0, 1 - x(i))^2)": "i -> -2 * max(0, 1 - x(i))",
     "(x::RV) -> sum(i, min(x(i), 0)^3)": "i -> 3 * min(x(i), 0)^2",
     "(W::RM, b::RV) -> (x::RV) -> sum(i, max(0, sum(j, W(i, j) * x(j)) + b(i))^2)": (
-        "j -> 2 * sum(i, W(i, j) * max(0, b(i) + sum(j1, W(i, j1) * x(j1))))"
+        "j -> 2 * sum(i, W(i, j) * max(0, sum(j1, W(i, j1) * x(j1)) + b(i)))"
     ),
     "(x::R, y::R) -> max(x, y)": "(1/2 * (1 + sign(x - y)), 1/2 * (1 + sign(y - x)))",
     "(x::R, y::R) -> max(x, y) + min(y, x)": "(1, 1)",
