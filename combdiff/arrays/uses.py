@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Loop, Step
+from combdiff.terms.types import Domain
 
 
 def is_inner_product(step: Step) -> bool:
@@ -47,3 +48,14 @@ def origin(step: Step, *through: type[ops.Op]) -> Step:
     while isinstance(step.op, (*ops.SHOWING, ops.Broadcast, *through)) and step.operands:
         step = step.operands[0]
     return step
+
+
+def may_miss(places: Step) -> bool:
+    """Whether there are places modulo a number of values that may be 0: conditions keep what is read in range."""
+    match places.op:
+        case ops.Position(modulo=Domain(count=None) as domain):
+            return domain not in places.domains
+        case ops.View() | ops.Broadcast():
+            return may_miss(places.operands[0])
+        case _:
+            return False

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
+from combdiff.arrays.uses import may_miss
 from combdiff.emit.texts import Text, Writer, chained, filled, signed
 from combdiff.language.printing.document import ATOM, PRODUCT, SUM
 from combdiff.terms.types import Domain
@@ -50,17 +51,6 @@ def position(w: Writer, step: Step, op: ops.Position) -> Text:
     if op.modulo is None:
         return text
     return Text(f"{text.at(ATOM)} % {w.extent(op.modulo, least=1 if may_miss(step) else 0)}", PRODUCT)
-
-
-def may_miss(places: Step) -> bool:
-    """Whether there are places modulo a number of values that may be 0: conditions keep what is read in range."""
-    match places.op:
-        case ops.Position(modulo=Domain(count=None) as domain):
-            return domain not in places.domains
-        case ops.View() | ops.Broadcast():
-            return may_miss(places.operands[0])
-        case _:
-            return False
 
 
 def opposite(w: Writer, step: Step, op: ops.Opposite) -> Text:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Root, Scan, Step
+from combdiff.arrays.uses import may_miss
 from combdiff.emit.backends.spelling import Spelling
-from combdiff.emit.indexing import may_miss
 from combdiff.emit.solvers.library import with_callees
 from combdiff.terms.nodes import OBLONG
 
