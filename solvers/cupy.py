@@ -6,3 +6,21 @@ def lu_factors(matrix):
     from cupyx.scipy.linalg import lu_factor
 
     return lu_factor(matrix, check_finite=False)
+
+
+def maximum_at(shape, places, values):
+    """The largest of the values at each of some places, −∞ where there is none."""
+    from cupyx import scatter_max
+
+    found = cp.full(shape, -cp.inf, values.dtype)
+    scatter_max(found, places, values)
+    return found
+
+
+def sum_at(shape, places, values):
+    """The sum of the values at each of some places."""
+    from cupyx import scatter_add
+
+    found = cp.zeros(shape, values.dtype)
+    scatter_add(found, places, values)
+    return found

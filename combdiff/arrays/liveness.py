@@ -158,7 +158,7 @@ def _workspace(plan: Plan, step: Step) -> int:
             return 2 * sum(_size(plan, s) for s in (step, *step.operands))
         case ops.Power():
             return size + _buffers(plan, step)
-        case ops.Scatter():
+        case ops.Placing():
             return sum(_size(plan, o) for o in step.operands)
         case ops.Windows() | ops.Correlated() as op:
             return _of_windows(plan, step, op)
@@ -247,7 +247,7 @@ _IN_ORDER = (
     ops.Input,
     ops.Contraction,
     ops.Stack,
-    ops.Scatter,
+    ops.Placing,
     ops.Sparse,
     ops.Put,
     ops.Roll,

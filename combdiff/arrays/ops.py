@@ -383,21 +383,35 @@ class Correlated(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter(Op):
-    """Zeros with the operand's entries at the places that index arrays say; `adds` where some may coincide.
+class Placing(Op):
+    """What is made of the operand's entries at the places that index arrays say.
 
     The index arrays range over `rank` indices, at `places`; the operand over these and those that stay, at `at`.
     """
 
-    name: ClassVar[str] = "scatter"
     at: Row
     places: Rows
     rank: int
-    adds: bool
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         rest = tuple(self.rank + n for n in range(rank - len(self.places)))
         return self.at, *self.places, (*((WHOLE,) * len(self.places)), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter(Placing):
+    """Zeros with the entries at their places; `adds` where some may coincide."""
+
+    name: ClassVar[str] = "scatter"
+    adds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped(Placing):
+    """The maximum, the minimum, or log Σ exp, as `kind` says, of the entries at each place: infinite where none is."""
+
+    name: ClassVar[str] = "grouped"
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,7 +305,7 @@ class Plan(Shown):
                 return 5 * self.entries(step) * max(n - 1, 1).bit_length()
             case ops.Recursive():
                 return 2 * self.entries(step) * parts
-            case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Scatter():
+            case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing():
                 return self.entries(step.operands[0]) * parts
             case _:
                 return 0

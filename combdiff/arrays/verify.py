@@ -137,7 +137,7 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Solve() if isinstance(step.operands[0].op, ops.Factors):
             if step.complex != step.operands[0].complex:
                 yield "it is complex where its factors are"
-        case ops.Gather() | ops.Scatter() | ops.Sparse():
+        case ops.Gather() | ops.Placing() | ops.Sparse():
             if step.complex != step.operands[0].complex:
                 yield "it is complex where what it is made of is"
         case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size() | ops.Norm():
@@ -148,7 +148,7 @@ def _of_numbers(step: Step) -> Iterator[str]:
 def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
     """What says where entries lie is made of integers, which arguments of these names hold."""
     match step.op:
-        case ops.Gather() | ops.Scatter() if not all(_holds_integers(o, arguments) for o in step.operands[1:]):
+        case ops.Gather() | ops.Placing() if not all(_holds_integers(o, arguments) for o in step.operands[1:]):
             yield "a place is no integer"
         case ops.AsFloat() if step.complex or not (
             _holds_integers(step.operands[0], arguments) or is_whole(step.operands[0])

@@ -27,7 +27,7 @@ from combdiff.emit.backends import BACKENDS
 from combdiff.emit.backends.spelling import Spelling
 from combdiff.emit.entrywise import multiplies
 from combdiff.emit.expressions import expression
-from combdiff.emit.indexing import scatter_values, scattered
+from combdiff.emit.indexing import placed_values, scattered
 from combdiff.emit.kernels import definition, with_definitions
 from combdiff.emit.looptext import add_loop, add_scan, add_slice, tuple_of, wrapped
 from combdiff.emit.modules import Module
@@ -271,7 +271,7 @@ class FunctionText:
         if isinstance(step.op, ops.Input):
             self.texts[step] = Text(self.packed.whole(step.op.argument) or self.arguments[step.op.argument], ATOM)
         elif isinstance(step.op, ops.Scatter):
-            values = scatter_values(self.writer, step, step.op)
+            values = placed_values(self.writer, step, step.op)
             name = self.new_name(step)
             self.lines += scattered(self.writer, step, step.op, values, name)
             self.note_large(step, name)

@@ -32,6 +32,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Roll: indexing.roll,
     ops.Diagonal: indexing.diagonal,
     ops.Gather: indexing.gather,
+    ops.Grouped: indexing.of_groups,
     ops.Sparse: indexing.sparse_product,
     ops.Windows: indexing.windows,
     ops.Correlated: indexing.correlated,

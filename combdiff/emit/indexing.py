@@ -8,6 +8,7 @@ from fractions import Fraction
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Step
 from combdiff.arrays.uses import may_miss
+from combdiff.emit.solvers.chosen import solver_of
 from combdiff.emit.texts import Text, Writer, chained, filled, signed
 from combdiff.language.printing.document import ATOM, PRODUCT, SUM
 from combdiff.terms.types import Domain
@@ -242,8 +243,15 @@ def _kept(w: Writer, step: Step, name: str) -> list[str]:
 def _added(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
     """A scatter that a function does, whose text the module holds, where nothing is written in place."""
     places = ", ".join(w.aligned(o, p, op.rank).code for o, p in zip(step.operands[1:], op.places, strict=True))
-    values = scatter_values(w, step, op).code
+    values = placed_values(w, step, op).code
     return [f"{name} = {w.spelling.added_at}({w.shape(step.domains)}, ({places},), {values})"]
+
+
+def of_groups(w: Writer, step: Step, op: ops.Grouped) -> Text:
+    """What is made of the entries at each place, by a function whose text the module holds."""
+    places = ", ".join(w.aligned(o, p, op.rank).code for o, p in zip(step.operands[1:], op.places, strict=True))
+    values = placed_values(w, step, op).code
+    return Text(f"{solver_of(step, w.spelling)}({w.shape(step.domains)}, ({places},), {values})", ATOM)
 
 
 def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> Text:
@@ -286,8 +294,8 @@ def _masked(w: Writer, step: Step, op: ops.Scatter, name: str) -> list[str]:
     return [f"{name} = {text}" + (f".sum(axis=({summed},))" if summed else "")]
 
 
-def scatter_values(w: Writer, step: Step, op: ops.Scatter) -> Text:
-    """What a scatter puts down, its axes aligned to the index arrays and then to the rest."""
+def placed_values(w: Writer, step: Step, op: ops.Placing) -> Text:
+    """What stands at places, its axes aligned to the index arrays and then to the rest."""
     whole = op.rank + step.rank - len(op.places)
     return w.as_array(step.operands[0], w.aligned(step.operands[0], op.at, whole))
 

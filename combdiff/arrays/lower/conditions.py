@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import prod
 
 from combdiff.arrays.lower.arrays import domain_of
 from combdiff.arrays.lower.indexing import Affine, affine, as_term, solve, solved_for
@@ -332,8 +333,29 @@ class Meeting:
     rest: Term
     others: tuple[Condition, ...]
 
+    @property
+    def around(self) -> tuple[Var, ...]:
+        """The further indices that `of` and `at` depend on."""
+        free = {v for v in self.at.free | self.of.free if isinstance(v.kind, Index)}
+        return tuple(sorted(free.difference(self.summed), key=lambda v: v.uid))
 
-def meeting(condition: Condition, summed: Sequence[Var], product: Term, others: Sequence[Condition]) -> Meeting | None:
+    def is_small(self, sizes: Mapping[Domain, int]) -> bool:
+        """Whether an array over the values of `at` exists, and has no more entries than one over where they meet."""
+        if not self.where.free.isdisjoint(self.around):
+            return False
+        pairs = {*self.summed, *(v for v in self.where.free if isinstance(v.kind, Index))}
+        assert isinstance(self.at.type, Index) and self.at.type.domain is not None, "an entry of an array of integers"
+        entries = sizes[self.at.type.domain] * prod(sizes[domain_of(v)] for v in self.around)
+        return entries <= prod(sizes[domain_of(v)] for v in pairs)
+
+
+def meeting(
+    condition: Condition,
+    summed: Sequence[Var],
+    product: Term,
+    others: Sequence[Condition],
+    sizes: Mapping[Domain, int],
+) -> Meeting | None:
     """A sum over what only one side of a condition holds, J(e) of δ(J(e), J(f), w(e) x(f)), apart from the rest."""
     for at, where in (condition, condition[::-1]):
         own = tuple(v for v in summed if v in at.free)
@@ -346,7 +368,8 @@ def meeting(condition: Condition, summed: Sequence[Var], product: Term, others: 
         found = mul(*of)
         for a, b in inside:
             found = delta(a, b, found)
-        if all(v in own or not isinstance(v.kind, Index) for v in at.free | found.free):
-            rest = mul(*(f for f in factors_of(product) if f not in of))
-            return Meeting(own, at, where, found, rest, tuple(c for c in others if c not in inside))
+        rest = mul(*(f for f in factors_of(product) if f not in of))
+        met = Meeting(own, at, where, found, rest, tuple(c for c in others if c not in inside))
+        if met.is_small(sizes):
+            return met
     return None

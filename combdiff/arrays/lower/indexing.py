@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Labels, Value, alignment, domain_of
@@ -410,7 +411,7 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
             u = form.coefficients[0][0]
             if isinstance(u, Var) and u in a.labels and u not in kept and _is_part(u, form.constant, domain_of(v)):
                 return _padded(arrays, a, u, v, form.constant)
-    sources = tuple(dict.fromkeys(v for _, form in solved for v in form.variables))
+    sources = _variables(solved)
     sources = (*(v for v in sources if v in kept), *(v for v in sources if v not in kept))
     stay = tuple(v for v in sources if v in kept)
     rest = tuple(v for v in a.labels if v not in sources)
@@ -419,13 +420,35 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
     if adds and not set(sources) <= set(a.labels):
         # NumPy's add.at reads beyond values that it would have to repeat (seen in 2.4)
         a = Value(arrays.arranged(a, (*sources, *rest)), (*sources, *rest))
+    return _placed(arrays, a, sources, stay, solved, partial(ops.Scatter, adds=adds))
+
+
+def grouped(arrays: Arrays, kind: str, a: Value, groups: Sequence[tuple[Var, Affine]], indices: Labels) -> Value:
+    """The maximum, the minimum or log Σ exp over `indices` of the entries in each group: where forms are its indices."""
+    stay = tuple(v for v in _variables(groups) if v not in indices)
+    labels = (*stay, *indices, *(v for v in a.labels if v not in (*stay, *indices)))
+    a = Value(arrays.arranged(a, labels), labels)
+    return _placed(arrays, a, (*stay, *indices), stay, groups, partial(ops.Grouped, kind=kind))
+
+
+def _variables(solved: Sequence[tuple[Var, Affine]]) -> Labels:
+    return tuple(dict.fromkeys(v for _, form in solved for v in form.variables))
+
+
+def _placed(
+    arrays: Arrays,
+    a: Value,
+    sources: Labels,
+    stay: Labels,
+    solved: Sequence[tuple[Var, Affine]],
+    made: Callable[..., ops.Placing],
+) -> Value:
+    """What is made of the entries of an array at the places that forms say, for each value of the indices that stay."""
+    rest = tuple(v for v in a.labels if v not in sources)
     places = [arrays.integers(v, ops.Place) for v in stay]
     places += [position(arrays, form, domain_of(v)) for v, form in solved]
-    op = ops.Scatter(
-        alignment(a.labels, (*sources, *rest)),
-        tuple(alignment(p.labels, sources) for p in places),
-        len(sources),
-        adds,
+    op = made(
+        alignment(a.labels, (*sources, *rest)), tuple(alignment(p.labels, sources) for p in places), len(sources)
     )
     out = (*stay, *(v for v, _ in solved), *rest)
     operands = (a.step, *(p.step for p in places))

@@ -40,7 +40,8 @@ from combdiff.arrays.lower.inner.looping import Looping, with_definitions_once
 from combdiff.arrays.lower.inner.solving import Solving, with_equations
 from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
-from combdiff.arrays.lower.respelled import respelled
+from combdiff.arrays.lower.respelling.groups import with_groups_apart
+from combdiff.arrays.lower.respelling.respelled import respelled
 from combdiff.arrays.lower.signature import (
     Result,
     check_supported,
@@ -131,7 +132,7 @@ def lower(
     Raises `UnsupportedError` for an integral, which no array holds.
     """
     check_supported(term)
-    term = with_weights_seen(respelled(term))
+    term = with_groups_apart(with_weights_seen(respelled(term)))
     unknowns = set() if unknowns is None else unknowns
     of_equation = names is not None
     names = names or ArgumentNames(term)
@@ -508,7 +509,7 @@ class _Lowering(Looping, Guarding):
         waiting = [*dict.fromkeys(masks)]
         while waiting:
             left, right = waiting.pop(0)
-            met = meeting((left, right), summed, rest, waiting) if alone else None
+            met = meeting((left, right), summed, rest, waiting, self.sizes) if alone else None
             if met is None:
                 rest = delta(left, right, rest)
             else:
@@ -521,10 +522,10 @@ class _Lowering(Looping, Guarding):
         """Σ_e δ(J(e), K(f), w(e)) as an array over the values of J, taken at K(f)."""
         assert isinstance(met.at.type, Index), "an entry of an array of integers"
         index = fresh("j", met.at.type)
-        value = self.array(Lam((index,), total(met.summed, delta(met.at, index, met.of))))
-        array = fresh("t", Map((met.at.type,), met.of.type))
-        self.known[array] = value
-        return App(array, (met.where,))
+        array = fresh("t", Map((met.at.type, *(v.kind for v in met.around)), met.of.type))
+        value = total(met.summed, delta(met.at, index, met.of))
+        self.known[array] = self.array(Lam((index, *met.around), value))
+        return App(array, (met.where, *met.around))
 
     def _shared(self, domain: Domain) -> Var:
         """An index over the values that are in several ranges."""

@@ -20,7 +20,8 @@ from typing import Protocol
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.cumulative import Cumulative, cumulative_logarithm
-from combdiff.arrays.lower.indexing import affine, entry, position, shifted
+from combdiff.arrays.lower.indexing import affine, entry, grouped, position, shifted
+from combdiff.arrays.lower.respelling.groups import GROUPED, Groups
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Step, ordered
 from combdiff.calculus.floating import Binding
@@ -53,6 +54,10 @@ class Lowering(Protocol):
         """The logarithm of a cumulative sum of exponentials."""
         ...
 
+    def logarithm(self, weight: Term) -> Value:
+        """The logarithm of what is above 0, −∞ of all else."""
+        ...
+
 
 def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     """`prod`, `maximum`, `logsumexp` … as an array over the indices that it depends on."""
@@ -60,6 +65,8 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
         return of_matrices(low, t)
     if t.kind == "norm":
         return _norm(low, t)
+    if t.kind in GROUPED and (groups := Groups.of(t)) is not None and groups.is_for_all:
+        return _of_groups(low, groups)
     if t.kind == "logsumexp":
         running = cumulative_logarithm(t)
         if running is not None:
@@ -80,6 +87,18 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     rest = tuple(v for v in value.labels if v not in t.indices)
     step = low.arrays.builder.step(ops.Reduced(t.kind, axes), (value.step,), map(domain_of, rest), value.step.complex)
     return Value(step, rest)
+
+
+def _of_groups(low: Lowering, t: Groups) -> Value:
+    """What is made of the entries in each group: of none of them −∞, or ∞ as the least."""
+    if t.kind == "logsumexp":
+        value = _barred(low, t.alone(ONE))
+        if t.weight != ONE:
+            value = low.arrays.total([(ONE, value), (ONE, low.logarithm(t.weight))])
+    else:
+        value = _barred(low, t.alone(t.weight))
+    places = [(g, affine(e)) for e, g in zip(t.entries, t.groups, strict=True) if isinstance(g, Var)]
+    return grouped(low.arrays, t.kind, _floating(low, value), places, t.indices)
 
 
 def _norm(low: Lowering, t: Reduce) -> Value:

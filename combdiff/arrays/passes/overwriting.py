@@ -26,7 +26,7 @@ _FRESH = (
     ops.Sum,
     ops.Cumulative,
     ops.Roll,
-    ops.Scatter,
+    ops.Placing,
     ops.Sparse,
     ops.Put,
     ops.Filled,

@@ -55,6 +55,8 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "with_an_entry"
         case ops.Windows(shared=shared):
             return "windows" if shared is None else "overlapping_windows"
+        case ops.Grouped(kind=kind):
+            return f"{kind}_at"
         case ops.Scatter(adds=True):
             return "" if spelling.add_at else spelling.added_at
         case Root(equation):

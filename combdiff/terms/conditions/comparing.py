@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Condition, is_whole, under, unguarded
+from combdiff.terms.conditions.guards import Condition, is_whole, under, held, unguarded
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -216,9 +216,9 @@ def conditions_of_reduction(t: Reduce) -> tuple[tuple[Part, ...], Term]:
 
 def body_of_reduction(t: Reduce) -> Term:
     """What is reduced, without the conditions that its mark, or its weight, stands under."""
-    guard, core = unguarded(t.body)
-    held = [c for mark in factors_of(t.mark) for c in unguarded(mark)[0]]
-    return under([c for c in guard if c not in held], core)
+    guard, core = held(t.body)
+    marks = held(t.mark)[0]
+    return under([c for c in guard if c not in marks], core)
 
 
 def is_weighted(t: Reduce) -> bool:

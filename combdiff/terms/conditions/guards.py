@@ -401,6 +401,32 @@ def _unguarded_sum(t: Sum, indices: tuple[Var, ...], body: Term) -> tuple[Guard,
     return outer, total(indices, under([c for c in guard if c not in outer], core)) if outer else t
 
 
+def held(t: Term) -> tuple[Guard, Term]:
+    """`unguarded`, with conditions on entries of arrays of integers, c(j) == g, among the guard.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> j, g, x = fresh("j", Index(Domain("n"))), fresh("g", Index(Domain("m"))), fresh("x", REAL)
+    >>> c = App(fresh("c", Map((j.kind,), g.kind)), (j,))
+    >>> held(delta(c, g, x)) == ((Condition(c, g, equal=True),), x)
+    True
+    """
+    guard, core = unguarded(t)
+    match core:
+        case Delta(left, right, body) if any(map(_is_entry, (left, right))):
+            inside, rest = held(body)
+            return both(guard, (condition_of(core), *inside)), rest
+        case Mul(factors):
+            parts = [held(f) for f in factors]
+            return both(guard, (c for inside, _ in parts for c in inside)), mul(*(rest for _, rest in parts))
+        case _:
+            return guard, core
+
+
+def _is_entry(t: Term) -> bool:
+    return isinstance(t, App) and isinstance(t.function, Var) and isinstance(t.type, Index)
+
+
 def under(guard: Iterable[Condition], t: Term) -> Term:
     """t where all conditions hold, else 0: a number, or each number of a map or a tuple."""
     match t:

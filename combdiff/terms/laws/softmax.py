@@ -17,7 +17,7 @@ from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.branches import above_zero, at_least_zero
 from combdiff.terms.conditions.comparing import different
-from combdiff.terms.conditions.guards import Condition, under, unguarded
+from combdiff.terms.conditions.guards import Condition, held, under, unguarded
 from combdiff.terms.laws import exponentials
 from combdiff.terms.laws.exponentials import exponent, softplus
 from combdiff.terms.laws.normal import logarithm_of_tail, other_tail, over_tail, without_log_2
@@ -389,7 +389,7 @@ class _Exponentials:
         """A sum of exponentials of real numbers, or of what has the logarithm; None for other terms."""
         if not isinstance(t, Sum) or not all(isinstance(i.kind, Index) for i in t.indices):
             return None
-        conditions, core = unguarded(t.body)
+        conditions, core = held(t.body)
         exponents: list[Term] = []
         outside: list[Term] = []
         weights: list[Term] = []
@@ -411,8 +411,8 @@ class _Exponentials:
         """The sum whose logarithm is logsumexp(…) and more; None for other terms."""
         for u in terms_of(t):
             if isinstance(u, Reduce) and u.kind == "logsumexp":
-                conditions, weight = unguarded(u.mark)
-                whole = add(unguarded(u.body)[1], sub(t, u))
+                conditions, weight = held(u.mark)
+                whole = add(held(u.body)[1], sub(t, u))
                 return cls(u.indices, tuple(conditions), whole, ONE, weight)
         return None
 
@@ -445,7 +445,7 @@ class _Exponentials:
             assert isinstance(inner, Sum), "a sum with other names"
             share = self.share(inner.body)
             return None if share is None else total(inner.indices, share)
-        conditions, core = unguarded(t)
+        conditions, core = held(t)
         factors = factors_of(core)
         for n, f in enumerate(factors):
             others = [*factors[:n], *factors[n + 1 :]]
@@ -482,7 +482,7 @@ class _Exponentials:
             at = dict(zip(self.indices, place, strict=True))
             if alpha_equal(substitute(self.exponent, at), exponent):
                 own = substitute(under(self.conditions, Call("exp", (exponent,))), at)
-                return place if own != ZERO and all(c in conditions for c in unguarded(own)[0]) else None
+                return place if own != ZERO and all(c in conditions for c in held(own)[0]) else None
         return None
 
 
@@ -622,7 +622,7 @@ def _exponential(t: Term) -> Term | None:
     for u in terms_of(t):
         c, whole = split_coefficient(u)
         if c == MINUS_ONE and isinstance(whole, Reduce) and whole.kind == "logsumexp":
-            conditions, body = unguarded(whole.body)
+            conditions, body = held(whole.body)
             all_ = _Exponentials(whole.indices, tuple(conditions), body, ONE)
             place = all_.place(add(t, whole), ()) if whole.mark == ONE else None
             if place is not None:

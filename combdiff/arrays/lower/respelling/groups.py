@@ -1,0 +1,204 @@
+"""Reductions over those entries that an array of integers puts into one group, as arrays over the groups.
+
+    softmax(j, c(j) == c(i), u(j))(i)     becomes   exp(u(i) - L(c(i))), with L = g -> logsumexp(j, c(j) == g, u(j))
+    maximum(j, c(j) == g, u(j))           is        M(g), with M = g -> maximum(j, c(j) == g, u(j))
+
+An array over groups is made in one pass over the entries; a table over entries and groups, or over pairs of entries,
+takes the square of the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from combdiff.arrays.lower.signature import result_of
+from combdiff.records import dataclass
+from combdiff.terms.alpha import alpha_equal
+from combdiff.terms.branches import above_zero, at_least_zero
+from combdiff.terms.conditions.comparing import compared
+from combdiff.terms.conditions.guards import Condition, Guard, held, under
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    App,
+    Call,
+    Lam,
+    Reduce,
+    Term,
+    Traverser,
+    Tuple,
+    Var,
+    fresh,
+    let,
+    mul,
+    power,
+    reduction,
+    sub,
+    substitute,
+    subterms,
+    total,
+)
+from combdiff.terms.types import REAL, Index, Map
+
+GROUPED = frozenset({"logsumexp", "maximum", "minimum"})
+"""The reductions that are made for all groups at once."""
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """A reduction over the entries for which each of `entries` is the group that stands beside it in `groups`.
+
+    What is reduced does not depend on the groups.
+    """
+
+    kind: str
+    indices: tuple[Var, ...]
+    entries: tuple[App, ...]
+    groups: tuple[Term, ...]
+    conditions: Guard
+    weight: Term
+    body: Term
+
+    @classmethod
+    def of(cls, t: Reduce) -> Groups | None:
+        """The reduction by groups that `t` is; None if it is none."""
+        guard, weight = held(t.mark)
+        pairs = {c: pair for c in guard if (pair := _pair(c, t.indices)) is not None}
+        if not pairs:
+            return None
+        entries, groups = zip(*pairs.values(), strict=True)
+        inside, body = held(t.body)
+        body = under([c for c in inside if c not in guard], body)
+        # what depends on a group depends on the entry that is it
+        at = {g: entry for entry, g in zip(entries, groups, strict=True) if isinstance(g, Var)}
+        conditions = tuple(c.at(at) for c in guard if c not in pairs)
+        found = cls(t.kind, t.indices, entries, groups, conditions, substitute(weight, at), substitute(body, at))
+        around = {v for v in found.outer if isinstance(v.kind, Index)}
+        return found if all(g.free.isdisjoint(around) for g in groups) else None
+
+    @property
+    def outer(self) -> frozenset[Var]:
+        """What the numbers, and the groups that they are in, depend on beside the indices."""
+        parts = (self.weight, self.body, *self.entries, *self.conditions)
+        return frozenset().union(*(part.free for part in parts)).difference(self.indices)
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether it is made for all groups: the indices of these are different ones."""
+        return all(isinstance(g, Var) for g in self.groups) and len({*self.groups}) == len(self.groups)
+
+    def alone(self, weight: Term) -> Reduce:
+        """The reduction of the same numbers, whatever their groups are."""
+        return Reduce(self.kind, Lam(self.indices, Tuple((under(self.conditions, weight), self.body))))
+
+    def over(self, kind: str, groups: Sequence[Term]) -> Reduce:
+        """A reduction of the same numbers, for other groups."""
+        made = reduction(kind, self.indices, self.where(groups, self.weight), self.body)
+        assert isinstance(made, Reduce), "nobody knows which entries are in a group"
+        return made
+
+    def where(self, groups: Sequence[Term], t: Term) -> Term:
+        """`t` where an entry is in the groups, and takes part."""
+        here = (Condition(e, g, equal=True) for e, g in zip(self.entries, groups, strict=True))
+        return under((*here, *self.conditions), t)
+
+
+def _pair(c: Condition, indices: Collection[Var]) -> tuple[App, Term] | None:
+    """The entry of an array of integers, and the group that it is to be."""
+    for entry, group in ((c.left, c.right), (c.right, c.left)) if c.equal else ():
+        match entry:
+            case App(Var(kind=Map() as kind)) if kind.is_integers and not entry.free.isdisjoint(indices):
+                # a group of another range need not be one of those that there are
+                if group.free.isdisjoint(indices) and group.type == entry.type:
+                    return entry, group
+    return None
+
+
+def with_groups_apart(term: Term) -> Term:
+    """`term` with a definition for each reduction by groups, which other terms read.
+
+    >>> from combdiff.language.inference.infer import infer
+    >>> from combdiff.language.parsing.parser import parse
+    >>> from combdiff.language.printing.printer import expression_text
+    >>> program = "(c::(N{n}) -> N{m}) -> (u::RV{n}) -> i -> softmax(j, c(j) == c(i), u(j))(i)"
+    >>> print(expression_text(with_groups_apart(infer(parse(program)))))
+    (c::(N{n}) -> N{m}) -> (u::RV{n}) -> begin
+      t = j -> logsumexp(i, c(i) == j, u(i))
+      i -> exp(u(i) - t(c(i)))
+    end
+    """
+    if not any(Groups.of(t) is not None for t in subterms(term, Reduce)):
+        return term
+    result = result_of(term)
+    apart = _Apart({*result.params, *(var for var, _ in result.bindings)})
+    for var, value in result.bindings:
+        apart.bindings.append((var, apart(value)))
+    outputs = tuple(map(apart, result.outputs))
+    return Lam(result.params, let(apart.bindings, Tuple(outputs) if result.tupled else outputs[0]))
+
+
+class _Apart:
+    """Takes reductions by groups out of terms; `bindings` are the definitions so far, of which `known` are read."""
+
+    def __init__(self, known: Collection[Var]) -> None:
+        self.known = set(known)
+        self.bindings: list[tuple[Var, Term]] = []
+        self.walk = Traverser(self._replaced)
+
+    def __call__(self, t: Term) -> Term:
+        match t:
+            case Lam(params, Reduce(kind) as body) if kind in GROUPED and (found := Groups.of(body)) is not None:
+                # a definition of it may stay
+                return t if found.is_for_all else self.walk(t)
+            case _:
+                return self.walk(t)
+
+    def _replaced(self, t: Term) -> Term:
+        match t:
+            case Reduce(kind) if kind in GROUPED and (found := Groups.of(t)) is not None and self._is_apart(found):
+                return self._reduced(found, kind, found.groups)
+            case App(Reduce("softmax" | "ties") as shares, args) if (found := Groups.of(shares)) is not None:
+                if self._is_apart(found) and at_least_zero(found.weight):
+                    return self._share(found, dict(zip(shares.indices, args, strict=True)))
+                return t
+            case _:
+                return t
+
+    def _is_apart(self, found: Groups) -> bool:
+        """Whether the numbers depend on nothing that changes around them, but on indices."""
+        return all(isinstance(v.kind, Index) or v in self.known for v in found.outer)
+
+    def _share(self, found: Groups, at: Mapping[Var, Term]) -> Term:
+        """The share of the entry at a place: nothing where it is in another group."""
+        weight, body = substitute(found.weight, at), substitute(found.body, at)
+        # what is made of the entry's own group depends on the entry alone
+        here = [substitute(e, at) for e in found.entries]
+        if found.kind == "softmax":
+            whole = self._reduced(found, "logsumexp", here)
+            share = mul(weight, Call("exp", (sub(body, whole),)))
+            share = share if weight == ONE or above_zero(weight) else compared(ZERO, "<", weight, share)
+        else:
+            share = compared(body, "==", self._reduced(found, "maximum", here), weight)
+            largest = compared(found.body, "==", self._reduced(found, "maximum", found.entries), found.weight)
+            count = self._defined(found, lambda g: total(found.indices, found.where(g, largest)), here)
+            share = mul(share, power(count, MINUS_ONE))
+        there = replace(found, entries=tuple(here), conditions=tuple(c.at(at) for c in found.conditions))
+        return there.where(found.groups, share)
+
+    def _reduced(self, found: Groups, kind: str, groups: Sequence[Term]) -> Term:
+        """The reduction for some groups, as an entry of the array for all of them."""
+        return self._defined(found, lambda own: found.over(kind, own), groups)
+
+    def _defined(self, found: Groups, of: Callable[[Sequence[Term]], Term], groups: Sequence[Term]) -> Term:
+        """An entry of the array of what is made `of` each group, for all indices around it."""
+        outer = sorted(found.outer - self.known, key=lambda v: v.uid)
+        every = [fresh("g", e.type) for e in found.entries]
+        inside = [fresh(v.name, v.kind) for v in outer]
+        value = Lam((*every, *inside), substitute(of(every), dict(zip(outer, inside, strict=True))))
+        var = next((v for v, known in self.bindings if alpha_equal(known, value)), None)
+        if var is None:
+            var = fresh("t", Map(tuple(p.kind for p in value.params), REAL))
+            self.known.add(var)
+            self.bindings.append((var, value))
+        return App(var, (*groups, *outer))
