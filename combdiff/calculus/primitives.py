@@ -13,7 +13,7 @@ from combdiff.language.printing.printer import expression_text
 from combdiff.records import dataclass
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.comparing import compared, different, is_weighted
-from combdiff.terms.conditions.guards import Finite, condition_of, inside, under, unguarded
+from combdiff.terms.conditions.guards import Condition, Finite, condition_of, held, inside, under, unguarded
 from combdiff.terms.conditions.kinks import counting
 from combdiff.terms.conditions.ordering import nonzero
 from combdiff.terms.functions import SCALAR_FUNCTIONS
@@ -31,6 +31,7 @@ from combdiff.terms.terms import (
     Lam,
     Reduce,
     Term,
+    Traverser,
     Tuple,
     Var,
     add,
@@ -336,9 +337,9 @@ def _growth(t: Reduce, at: tuple[Var, ...]) -> Term:
     Shares exist where Σ w exp(e) is below 0, too, and its logarithm does not: there it is p / Σ w p, for p the softmax
     without weights.
     """
-    held, weight = unguarded(t.mark)
+    guard, weight = unguarded(t.mark)
     if t.kind == "softmax" and not at_least_zero(weight):
-        plain = reduction("softmax", t.indices, under(held, ONE), t.body)
+        plain = reduction("softmax", t.indices, under(guard, ONE), t.body)
         return mul(apply(plain, *at), power(total(t.indices, mul(t.mark, apply(plain, *t.indices))), MINUS_ONE))
     own = substitute(t.body, dict(zip(t.indices, at, strict=True)))
     return call("exp", sub(own, reduction("logsumexp", t.indices, t.mark, t.body)))
@@ -358,13 +359,13 @@ def _slope(t: Reduce, at: tuple[Var, ...]) -> Term:
             others = different(t.indices, at)
             return reduction("prod", t.indices, others(t.mark), others(t.body))
         case "logsumexp":
-            return apply(reduction("softmax", t.indices, t.mark, t.body), *at)
+            return _share(reduction("softmax", t.indices, t.mark, t.body), at)
         case "norm":
             own = substitute(t.body, dict(zip(t.indices, at, strict=True)))
             return mul(conj(own), compared(ZERO, "<", t, power(t, MINUS_ONE)))
         case _:
             largest = t.body if t.kind == "maximum" else neg(t.body)
-            return apply(reduction("ties", t.indices, t.mark, largest), *at)
+            return _share(reduction("ties", t.indices, t.mark, largest), at)
 
 
 def _about_the_mean(
@@ -372,8 +373,24 @@ def _about_the_mean(
 ) -> Term:
     """p_k (v_k − Σ p v), for p the softmax, or another front: symmetric, and so the pullback and the pushforward."""
     over = tuple(fresh(i.name, i.kind) for i in t.indices)
-    mean = total(over, mul(apply(t, *over), value(over)))
-    return mul(apply(t, *at) if front is None else front, sub(value(at), mean))
+    mean = total(over, mul(_share(t, over), value(over)))
+    return mul(_share(t, at) if front is None else front, sub(value(at), mean))
+
+
+def _share(t: Term, at: tuple[Var, ...]) -> Term:
+    """The share of the entry at a place, in the group that it is in itself: it has none in another one.
+
+    Σ_e [c(j) = c(e)] w(e) p(j), where p(j) is the share in the group c(j), is p(j) Σ_e [c(j) = c(e)] w(e).
+    """
+    if not isinstance(t, Reduce):
+        return apply(t, *at)
+    own: dict[Term, Term] = {}
+    for c in held(t.mark)[0]:
+        inside, group = (c.left, c.right) if not c.left.free.isdisjoint(t.indices) else (c.right, c.left)
+        if c.equal and group.free.isdisjoint(t.indices):
+            own[group] = substitute(inside, dict(zip(t.indices, at, strict=True)))
+    share = apply(Traverser(lambda u: own.get(u, u))(t), *at)
+    return under([Condition(place, group, equal=True) for group, place in own.items()], share)
 
 
 def unknown(function: Term) -> Primitive:

@@ -27,6 +27,7 @@ from combdiff.terms.conditions.guards import (
     Finite,
     Guard,
     condition_of,
+    held,
     is_finite,
     reads_beyond,
     under,
@@ -45,6 +46,7 @@ from combdiff.terms.terms import (
     Indicator,
     Mul,
     Pow,
+    Sum,
     Term,
     Traverser,
     Var,
@@ -55,6 +57,7 @@ from combdiff.terms.terms import (
     split_coefficient,
     subterms,
     terms_of,
+    total,
 )
 from combdiff.terms.types import Domain, Index, Map, Number
 
@@ -79,6 +82,7 @@ def stated_once(
 
     Terms of a sum are put together where one may be infinite, or reads beyond a range: others are collected by factors.
     """
+    t = Traverser(_with_one_side, Sum)(t)
     conditions = [condition_of(u) for u in subterms(t, Indicator)]
     if not conditions:
         return Traverser(partial(_divided_first, divided), Delta)(t) if divided else t
@@ -111,6 +115,28 @@ def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, i
             return under(guard, core)
         case _:
             return u
+
+
+def _with_one_side(t: Term) -> Term:
+    """Σ_ef [c(i) = c(e)] [c(e) = c(f)] … with c(i) on one side of all conditions: sums over e and f are apart."""
+    if not isinstance(t, Sum):
+        return t
+    guard, core = held(t.body)
+    equal = [c for c in guard if c.equal]
+    if len(equal) < 2:
+        return t
+    classes: list[dict[Term, None]] = []
+    for c in equal:
+        met = [known for known in classes if c.left in known or c.right in known]
+        joined = dict.fromkeys(side for known in (*met, {c.left: None, c.right: None}) for side in known)
+        classes = [*(known for known in classes if known not in met), joined]
+    if all(len(known) == 2 for known in classes):
+        return t
+    found = [c for c in guard if not c.equal]
+    for known in classes:
+        first = min(known, key=lambda side: not side.free.isdisjoint(t.indices))
+        found += [Condition(first, side, equal=True) for side in known if side != first]
+    return total(t.indices, under(found, core))
 
 
 def _divided_first(divided: Sequence[Divisor], t: Term) -> Term:

@@ -207,12 +207,27 @@ def size(domain: Domain) -> Sum:
 
 
 def delta(left: Term, right: Term, body: Term) -> Term:
-    """`body` where left = right, 0 at different constants. For indices δ(i, i, e) = e; that of equal reals stays."""
+    """`body` where left = right, 0 at different constants. For indices δ(i, i, e) = e; that of equal reals stays.
+
+    >>> from combdiff.terms.types import Domain
+    >>> i, j = (fresh(name, Index(Domain("n"))) for name in "ij")
+    >>> delta(i, j, delta(j, i, ONE)) == delta(j, i, ONE)
+    True
+    """
     if body == ZERO or (isinstance(left, Const) and isinstance(right, Const) and left != right):
         return ZERO
-    if left == right and can_fill_slot(left):
+    if (left == right and can_fill_slot(left)) or _is_under(left, right, body):
         return body
     return Delta(left, right, body)
+
+
+def _is_under(left: Term, right: Term, body: Term) -> bool:
+    """Whether the same δ stands around a value already."""
+    while isinstance(body, Delta):
+        if {left, right} == {body.left, body.right}:
+            return True
+        body = body.body
+    return False
 
 
 def indicator(left: Term, right: Term, body: Term) -> Term:

@@ -112,9 +112,7 @@ def _called(function: Callable[..., object], *arrays: np.ndarray) -> object:
 
 def test_inclusive_values_of_nests() -> None:
     """A nested logit's log Σ exp over the alternatives of each nest, scaled by the nest's own number."""
-    program = (
-        "(c::(N{n}) -> N{G}) -> (u::RV{n}, s::RV{G}) -> sum(g, s(g) * log(sum(j, c(j) == g, exp(u(j) / s(g)))))"
-    )
+    program = "(c::(N{n}) -> N{G}) -> (u::RV{n}, s::RV{G}) -> sum(g, s(g) * log(sum(j, c(j) == g, exp(u(j) / s(g)))))"
     compiled = cd.grad(program).compile(value=True)
     c, s = np.array([2, 0, 1, 1, 2, 2]), np.array([0.5, 1.5, 1e-3])
     u = np.array([1.0, -2, 3, 3, 2, -1])

@@ -341,8 +341,8 @@ class Meeting:
 
     def is_small(self, sizes: Mapping[Domain, int]) -> bool:
         """Whether an array over the values of `at` exists, and has no more entries than one over where they meet."""
-        if not self.where.free.isdisjoint(self.around):
-            return False
+        if not self.where.free.isdisjoint(self.around) or (self.around and isinstance(self.of, Delta)):
+            return False  # conditions with other indices are for other arrays
         pairs = {*self.summed, *(v for v in self.where.free if isinstance(v.kind, Index))}
         assert isinstance(self.at.type, Index) and self.at.type.domain is not None, "an entry of an array of integers"
         entries = sizes[self.at.type.domain] * prod(sizes[domain_of(v)] for v in self.around)

@@ -447,9 +447,7 @@ def _placed(
     rest = tuple(v for v in a.labels if v not in sources)
     places = [arrays.integers(v, ops.Place) for v in stay]
     places += [position(arrays, form, domain_of(v)) for v, form in solved]
-    op = made(
-        alignment(a.labels, (*sources, *rest)), tuple(alignment(p.labels, sources) for p in places), len(sources)
-    )
+    op = made(alignment(a.labels, (*sources, *rest)), tuple(alignment(p.labels, sources) for p in places), len(sources))
     out = (*stay, *(v for v, _ in solved), *rest)
     operands = (a.step, *(p.step for p in places))
     return Value(arrays.builder.step(op, operands, map(domain_of, out), a.step.complex), out)

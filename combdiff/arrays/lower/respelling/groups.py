@@ -45,6 +45,7 @@ from combdiff.terms.types import REAL, Index, Map
 GROUPED = frozenset({"logsumexp", "maximum", "minimum"})
 """The reductions that are made for all groups at once."""
 
+
 @dataclass(frozen=True, slots=True)
 class Groups:
     """A reduction over the entries for which each of `entries` is the group that stands beside it in `groups`.
