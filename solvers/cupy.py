@@ -1,5 +1,7 @@
 """CuPy's own functions: SciPy's names lie in `cupyx`."""
 
+import cupy as cp
+
 
 def lu_factors(matrix):
     """The LU factors of a matrix, which several systems are solved with."""

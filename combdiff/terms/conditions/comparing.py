@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Condition, is_whole, under, held, unguarded
+from combdiff.terms.conditions.guards import Condition, held, is_whole, under
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.terms import (
     MINUS_ONE,

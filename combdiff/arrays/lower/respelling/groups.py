@@ -55,7 +55,7 @@ class Groups:
 
     kind: str
     indices: tuple[Var, ...]
-    entries: tuple[App, ...]
+    entries: tuple[Term, ...]
     groups: tuple[Term, ...]
     conditions: Guard
     weight: Term
@@ -81,8 +81,8 @@ class Groups:
     @property
     def outer(self) -> frozenset[Var]:
         """What the numbers, and the groups that they are in, depend on beside the indices."""
-        parts = (self.weight, self.body, *self.entries, *self.conditions)
-        return frozenset().union(*(part.free for part in parts)).difference(self.indices)
+        free = self.weight.free.union(self.body.free, *(e.free for e in self.entries))
+        return free.union(*(c.free for c in self.conditions)).difference(self.indices)
 
     @property
     def is_for_all(self) -> bool:
@@ -124,8 +124,8 @@ def with_groups_apart(term: Term) -> Term:
     >>> from combdiff.language.printing.printer import expression_text
     >>> program = "(c::(N{n}) -> N{m}) -> (u::RV{n}) -> i -> softmax(j, c(j) == c(i), u(j))(i)"
     >>> print(expression_text(with_groups_apart(infer(parse(program)))))
-    (c::(N{n}) -> N{m}) -> (u::RV{n}) -> begin
-      t = j -> logsumexp(i, c(i) == j, u(i))
+    (c::(N{n}) -> N{m}, u::RV{n}) -> begin
+      t = g -> logsumexp(j, c(j) == g, u(j))
       i -> exp(u(i) - t(c(i)))
     end
     """
@@ -149,7 +149,7 @@ class _Apart:
 
     def __call__(self, t: Term) -> Term:
         match t:
-            case Lam(params, Reduce(kind) as body) if kind in GROUPED and (found := Groups.of(body)) is not None:
+            case Lam(_, Reduce(kind) as body) if kind in GROUPED and (found := Groups.of(body)) is not None:
                 # a definition of it may stay
                 return t if found.is_for_all else self.walk(t)
             case _:
