@@ -110,10 +110,26 @@ def _called(function: Callable[..., object], *arrays: np.ndarray) -> object:
         return function(*arrays)
 
 
+def test_an_entry_has_no_share_in_another_group() -> None:
+    compiled = cd.grad(
+        "(c::(N{n}) -> N{G}, w::RM{G, n}) -> (u::RV{n}) -> sum((g, k), w(g, k) * softmax(j, c(j) == g, u(j))(k))"
+    ).compile(value=True)
+    random = np.random.default_rng(11)
+    c, w, u = random.integers(0, 3, 6), random.normal(size=(3, 6)), random.normal(size=6)
+    shares = np.array([np.exp(u[k] - _logsumexp(u[c == c[k]])) for k in range(6)])
+    own = w[c, np.arange(6)]
+    means = np.array([(own * shares)[c == c[k]].sum() for k in range(6)])
+    value, gradient = compiled(c, w, u)
+    np.testing.assert_allclose(value, own @ shares)
+    np.testing.assert_allclose(gradient, shares * (own - means), atol=1e-15)
+
+
+NESTS = "(c::(N{n}) -> N{G}) -> (u::RV{n}, s::RV{G}) -> sum(g, s(g) * log(sum(j, c(j) == g, exp(u(j) / s(g)))))"
+
+
 def test_inclusive_values_of_nests() -> None:
     """A nested logit's log Σ exp over the alternatives of each nest, scaled by the nest's own number."""
-    program = "(c::(N{n}) -> N{G}) -> (u::RV{n}, s::RV{G}) -> sum(g, s(g) * log(sum(j, c(j) == g, exp(u(j) / s(g)))))"
-    compiled = cd.grad(program).compile(value=True)
+    compiled = cd.grad(NESTS).compile(value=True)
     c, s = np.array([2, 0, 1, 1, 2, 2]), np.array([0.5, 1.5, 1e-3])
     u = np.array([1.0, -2, 3, 3, 2, -1])
     value, by_u, by_s = compiled(c, u, s)
@@ -155,10 +171,11 @@ def test_equal_largest_entries_share_the_derivative() -> None:
 
 
 def test_no_table_is_made() -> None:
-    for name in OVER_ENTRIES.keys() - {"further condition"}:
+    programs = [_HEAD + OVER_ENTRIES[name][0] for name in OVER_ENTRIES.keys() - {"further condition"}]
+    for program in (*programs, NESTS):
         for derive in (cd.grad, cd.hvp):
-            plan = derive(_HEAD + OVER_ENTRIES[name][0]).plan()
-            assert all(step.rank <= 1 for step in plan.steps), name
+            plan = derive(program).plan()
+            assert all(step.rank <= 1 for step in plan.steps), program
             assert text(read(text(plan))) == text(plan)
 
 
