@@ -138,6 +138,11 @@ def test_inclusive_values_of_nests() -> None:
     np.testing.assert_allclose(value, s @ parts)
     np.testing.assert_allclose(by_u, shares)
     np.testing.assert_allclose(by_s, parts - np.bincount(c, shares * u) / s)
+    product, s = cd.hvp(NESTS).compile(), np.array([0.5, 1.5, 0.8])
+    k = np.array([0.3, -1, 2, 1, 0.5, -0.2]), np.array([1.0, 0.4, -0.7])
+    ahead, behind = (compiled(c, u + h * k[0], s + h * k[1])[1:] for h in (1e-6, -1e-6))
+    for found, more, less in zip(product(c, u, s, *k), ahead, behind, strict=True):
+        np.testing.assert_allclose(found, (more - less) / 2e-6, atol=1e-7)
 
 
 def test_groups_of_rows_and_of_two_numbers() -> None:

@@ -349,6 +349,19 @@ class Meeting:
         return entries <= prod(sizes[domain_of(v)] for v in pairs)
 
 
+def terms_apart(masks: Sequence[Condition], summed: Sequence[Var], product: Term) -> list[Term] | None:
+    """Σ δ(J(e), J(f)) (v(e) x(f) + …) as the terms of a sum, each a product of what one side of a condition holds."""
+    sides = [side for c in masks for side in c if isinstance(side, App)]
+    owns = [own for side in sides if (own := {v for v in summed if v in side.free})]
+    for f in factors_of(product) if len(owns) > 1 else ():
+        if isinstance(f, Add) and sum(not f.free.isdisjoint(own) for own in owns) > 1:
+            rest = mul(*(g for g in factors_of(product) if g is not f))
+            parts = [mul(rest, u) for u in f.terms]
+            if all(sum(not g.free.isdisjoint(own) for own in owns) < 2 for u in parts for g in factors_of(u)):
+                return parts
+    return None
+
+
 def meeting(
     condition: Condition,
     summed: Sequence[Var],

@@ -29,6 +29,7 @@ from combdiff.arrays.lower.conditions import (
     solution,
     solution_at_entries,
     solution_within,
+    terms_apart,
     unsaid,
     with_windows_apart,
 )
@@ -476,9 +477,12 @@ class _Lowering(Looping, Guarding):
             free = [item for item in by.items() if item[0] not in summed]
             summed = [v for v in summed if v not in by]
             solved = [(v, substitute(f, by)) for v, f in solved] + free
-        summed, rest = self._masked(masks, summed, rest, alone=not (guards or solved))
+        if not guards and (parts := terms_apart(masks, summed, rest)) is not None:
+            every = [*masks, *solved]
+            return self.arrays.total([(ONE, self.constrained([*summed], [*every], u, wanted)) for u in parts], wanted)
         forms = [(v, affine(f)) for v, f in solved]
         stay = tuple(dict.fromkeys(u for _, form in forms for u in form.variables))
+        summed, rest = self._masked(masks, summed, rest, None if guards else stay)
         if any(isinstance(atom, App) for _, form in forms for atom, _ in form.coefficients):
             # rows of the values are added to rows of the result
             wanted = (*stay, *(v for v in wanted if v not in stay))
@@ -504,12 +508,18 @@ class _Lowering(Looping, Guarding):
         within = within or solution_within(condition, summed, self.sizes)
         return None if within is None else ({within[0]: within[1]}, within[2])
 
-    def _masked(self, masks: Sequence[Condition], summed: list[Var], rest: Term, alone: bool) -> tuple[list[Var], Term]:
-        """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet."""
+    def _masked(
+        self, masks: Sequence[Condition], summed: list[Var], rest: Term, placed: Collection[Var] | None
+    ) -> tuple[list[Var], Term]:
+        """What is left to sum over, and of what: under the δ that are solved for nothing, or read where two meet.
+
+        Sums over `placed` indices are none of these; where it is None, conditions around them decide.
+        """
         waiting = [*dict.fromkeys(masks)]
         while waiting:
             left, right = waiting.pop(0)
-            met = meeting((left, right), summed, rest, waiting, self.sizes) if alone else None
+            free = [v for v in summed if placed is not None and v not in placed]
+            met = meeting((left, right), free, rest, waiting, self.sizes)
             if met is None:
                 rest = delta(left, right, rest)
             else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from combdiff.arrays.lower.signature import result_of
 from combdiff.records import dataclass
@@ -72,9 +73,9 @@ class Groups:
         inside, body = held(t.body)
         body = under([c for c in inside if c not in guard], body)
         # what depends on a group depends on the entry that is it
-        at = {g: entry for entry, g in zip(entries, groups, strict=True) if isinstance(g, Var)}
-        conditions = tuple(c.at(at) for c in guard if c not in pairs)
-        found = cls(t.kind, t.indices, entries, groups, conditions, substitute(weight, at), substitute(body, at))
+        at = Traverser(partial(_at, dict(zip(groups, entries, strict=True))))
+        conditions = tuple(Condition(at(c.left), at(c.right), c.equal) for c in guard if c not in pairs)
+        found = cls(t.kind, t.indices, entries, groups, conditions, at(weight), at(body))
         around = {v for v in found.outer if isinstance(v.kind, Index)}
         return found if all(g.free.isdisjoint(around) for g in groups) else None
 
@@ -103,6 +104,11 @@ class Groups:
         """`t` where an entry is in the groups, and takes part."""
         here = (Condition(e, g, equal=True) for e, g in zip(self.entries, groups, strict=True))
         return under((*here, *self.conditions), t)
+
+
+def _at(entries: Mapping[Term, Term], t: Term) -> Term:
+    """The entry that is a group, and other terms as they are."""
+    return entries.get(t, t)
 
 
 def _pair(c: Condition, indices: Collection[Var]) -> tuple[App, Term] | None:
