@@ -179,8 +179,10 @@ def test_no_table_is_made() -> None:
     programs = [_HEAD + OVER_ENTRIES[name][0] for name in OVER_ENTRIES.keys() - {"further condition"}]
     for program in (*programs, NESTS):
         for derive in (cd.grad, cd.hvp):
-            plan = derive(program).plan()
+            derivation = derive(program)
+            plan = derivation.plan()
             assert all(step.rank <= 1 for step in plan.steps), program
+            assert "[:, None]" not in derivation.source().split('"""')[-1], program
             assert text(read(text(plan))) == text(plan)
 
 
