@@ -104,8 +104,7 @@ def logsumexp_at(shape, places, values):
     """log Σ exp of the values at each of some places, −∞ where there is none."""
     most = maximum_at(shape, places, values)
     level = np.where(abs(most) < np.inf, most, 0)
-    with np.errstate(divide="ignore"):
-        return np.log(sum_at(shape, places, np.exp(values - level[places]))) + level
+    return np.log(sum_at(shape, places, np.exp(values - level[places])).clip(1)) + most
 
 
 def powers(x, n):

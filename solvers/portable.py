@@ -6,7 +6,7 @@ Where NumPy's function raises an error because of a value, the result is nan.
 
 import numpy as np
 
-from solvers.numpy import lu_solution, maximum_at, sum_at
+from solvers.numpy import lu_solution
 
 
 def euclidean_norm(x):
@@ -35,13 +35,6 @@ def cumulative_exponentials(weight, x, level, axis):
         for part in (weight, -weight)
     )
     return np.exp(level + above) - np.exp(level + below)
-
-
-def logsumexp_at(shape, places, values):
-    """log Σ exp of the values at each of some places, −∞ where there is none."""
-    most = maximum_at(shape, places, values)
-    level = np.where(abs(most) < np.inf, most, 0)
-    return np.log(sum_at(shape, places, np.exp(values - level[places]))) + level
 
 
 def powers(x, n):

@@ -47,7 +47,9 @@ def stand_ins(name: str) -> dict[str, types.ModuleType]:
     import scipy.special
 
     of_scipy = {"cupyx.scipy": scipy, "cupyx.scipy.linalg": scipy.linalg, "cupyx.scipy.special": scipy.special}
-    more = {"cupyx": types.ModuleType("cupyx"), **of_scipy}
+    of_cupy = types.ModuleType("cupyx")
+    of_cupy.scatter_add, of_cupy.scatter_max = np.add.at, np.maximum.at
+    more = {"cupyx": of_cupy, **of_scipy}
     return {name: stand_in(name), **(more if name == "cupy" else {})}
 
 
