@@ -387,7 +387,7 @@ def _share(t: Term, at: tuple[Var, ...]) -> Term:
     own: dict[Term, Term] = {}
     for c in held(t.mark)[0]:
         inside, group = (c.left, c.right) if not c.left.free.isdisjoint(t.indices) else (c.right, c.left)
-        if c.equal and group.free.isdisjoint(t.indices):
+        if c.equal and group.free and group.free.isdisjoint(t.indices):
             own[group] = substitute(inside, dict(zip(t.indices, at, strict=True)))
     share = apply(Traverser(lambda u: own.get(u, u))(t), *at)
     return under([Condition(place, group, equal=True) for group, place in own.items()], share)

@@ -28,12 +28,16 @@ from combdiff.calculus.floating import Binding
 from combdiff.canon.canonical import laws_of_matrix
 from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.definite import has_factor
-from combdiff.terms.conditions.comparing import Relation, comparison_of, is_weighted
-from combdiff.terms.conditions.guards import Condition, Finite, under, unguarded
+from combdiff.terms.conditions.comparing import Relation, body_of_reduction, comparison_of, is_weighted
+from combdiff.terms.conditions.guards import Condition, Finite, Guard, held, under, unguarded
 from combdiff.terms.laws.matrices import Matrix, matrices_of, numbers_of, slopes_of_numbers
 from combdiff.terms.nodes import ALONG, ARRAYS, MATRICES, OF_MATRICES, SYMMETRISING, VECTORS
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, inlined, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Symmetry, is_complex
+
+
+_UPWARDS = frozenset({"maximum", "argmax", "ties", "logsumexp", "softmax"})
+"""The reductions in which −∞ takes no part; in others ∞ does not."""
 
 
 class Lowering(Protocol):
@@ -41,13 +45,16 @@ class Lowering(Protocol):
 
     arrays: Arrays
     defined: Sequence[Binding]
+    finite: Finite
 
     def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
         """A number that depends on indices."""
         ...
 
-    def where(self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = ()) -> Value:
-        """`body` where a condition holds, else a number."""
+    def where(
+        self, c: Condition, body: Value, otherwise: Const, wanted: Sequence[Var] = (), other: Value | None = None
+    ) -> Value:
+        """`body` where a condition holds, else a number, or `other`."""
         ...
 
     def cumulated_logarithm(self, c: Cumulative) -> Value:
@@ -127,10 +134,13 @@ def _factors(low: Lowering, body: Term, mark: Term, wanted: Sequence[Var] = ()) 
 
 def _barred(low: Lowering, t: Reduce) -> Value:
     """The numbers, and what can be neither largest nor least where they do not take part."""
-    value = low.scalar(t.body)
     if t.mark == ONE:
-        return value
-    sign = MINUS_ONE if t.kind in ("maximum", "argmax", "ties", "logsumexp", "softmax") else ONE
+        return low.scalar(t.body)
+    guard, weight = held(t.mark)
+    if weight == ONE:
+        return _chosen(low, t, guard)
+    value = low.scalar(t.body)
+    sign = MINUS_ONE if t.kind in _UPWARDS else ONE
     infinite, zero = low.arrays.named("inf"), low.arrays.number(ZERO)
     if is_weighted(t):
         # no condition guards what has the weight 0
@@ -140,6 +150,16 @@ def _barred(low: Lowering, t: Reduce) -> Value:
     without = ops.Where("<=", None, ZERO)
     bar = low.arrays.elementwise(without, [low.scalar(t.mark), zero, infinite], complex=False)
     return low.arrays.total([(ONE, value), (sign, bar)])
+
+
+def _chosen(low: Lowering, t: Reduce, guard: Guard) -> Value:
+    """The numbers where all conditions hold, and what can be neither largest nor least where one does not."""
+    bare = body_of_reduction(t)
+    value = _floating(low, low.scalar(bare if low.finite(bare) else t.body))
+    bar = low.arrays.product(MINUS_ONE if t.kind in _UPWARDS else ONE, [low.arrays.named("inf")])
+    for condition in reversed(guard):
+        value = low.where(condition, value, ZERO, other=bar)
+    return value
 
 
 def _floating(low: Lowering, value: Value) -> Value:

@@ -116,8 +116,8 @@ def _pair(c: Condition, indices: Collection[Var]) -> tuple[App, Term] | None:
     for entry, group in ((c.left, c.right), (c.right, c.left)) if c.equal else ():
         match entry:
             case App(Var(kind=Map() as kind)) if kind.is_integers and not entry.free.isdisjoint(indices):
-                # a group of another range need not be one of those that there are
-                if group.free.isdisjoint(indices) and group.type == entry.type:
+                # a group of another range need not be one of those that there are, and one alone needs no array
+                if group.free and group.free.isdisjoint(indices) and group.type == entry.type:
                     return entry, group
     return None
 
