@@ -19,7 +19,7 @@ from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Guard, condition_of, reads_beyond, under
+from combdiff.terms.conditions.guards import Guard, Finite, condition_of, held, reads_beyond, under
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.nodes import OF_MATRICES, VECTORS
 from combdiff.terms.terms import (
@@ -179,11 +179,22 @@ class Names:
     def reduced(self, t: Reduce, scope: tuple[Var, ...]) -> Term:
         """A reduction of numbers that have a name, if they are worth one."""
         inner = (*scope, *t.indices)
-        body = self.named(self.go(t.body, inner), inner)
+        # the name is that of the numbers, and not of what is left of them where they take part
+        guard, numbers = held(t.body)
+        guard, numbers = (guard, numbers) if guard and self.is_finite(numbers) else ((), t.body)
+        body = under(guard, self.named(self.go(numbers, inner), inner))
         if t.kind in OF_MATRICES:
             first, *others = (self.written_out(self.go(k, inner)) for k in t.marks)
             return reduced(t.kind, Lam(t.indices, Tuple((first, body, *others))))
         return reduction(t.kind, t.indices, t.mark, body)
+
+    def is_finite(self, t: Term) -> bool:
+        """Whether `t` is finite wherever the data are, with the values that have names."""
+        infinite: set[Var] = set()
+        for var, value in self.found:
+            if not Finite(infinite)(value):
+                infinite.add(var)
+        return Finite(infinite)(t)
 
     def written_out(self, t: Term) -> Term:
         """What a matrix function is taken along, without names for functions of eigenvalues: slopes are needed."""

@@ -385,9 +385,12 @@ def _share(t: Term, at: tuple[Var, ...]) -> Term:
     if not isinstance(t, Reduce):
         return apply(t, *at)
     own: dict[Term, Term] = {}
-    for c in held(t.mark)[0]:
+    guard, _ = held(t.mark)
+    for c in guard:
         inside, group = (c.left, c.right) if not c.left.free.isdisjoint(t.indices) else (c.right, c.left)
-        if c.equal and group.free and group.free.isdisjoint(t.indices):
+        others = {v for other in guard if other != c for v in other.free if isinstance(v.kind, Index)}
+        # a share that depends on the group by another condition, too, depends on it in any case
+        if c.equal and group.free and group.free.isdisjoint({*t.indices, *others}):
             own[group] = substitute(inside, dict(zip(t.indices, at, strict=True)))
     share = apply(Traverser(lambda u: own.get(u, u))(t), *at)
     return under([Condition(place, group, equal=True) for group, place in own.items()], share)

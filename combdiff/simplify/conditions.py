@@ -82,7 +82,7 @@ def stated_once(
 
     Terms of a sum are put together where one may be infinite, or reads beyond a range: others are collected by factors.
     """
-    t = Traverser(_with_one_side, Sum)(t)
+    t = Traverser(_of_fewest_indices, Delta)(Traverser(_with_one_side, Sum)(t))
     conditions = [condition_of(u) for u in subterms(t, Indicator)]
     if not conditions:
         return Traverser(partial(_divided_first, divided), Delta)(t) if divided else t
@@ -137,6 +137,26 @@ def _with_one_side(t: Term) -> Term:
         first = min(known, key=lambda side: not side.free.isdisjoint(t.indices))
         found += [Condition(first, side, equal=True) for side in known if side != first]
     return total(t.indices, under(found, core))
+
+
+def _of_fewest_indices(t: Term) -> Term:
+    """[c(i) = c(e)] f(c(e)) g(i, c(e)) with c(i) for c(e) in g, which then depends on i alone: it leaves a sum over e."""
+    if not isinstance(t, Delta) or not isinstance(t.left.type, Index):
+        return t
+    guard, core = held(t)
+    equal = [c for c in guard if c.equal and isinstance(c.left, App) and isinstance(c.right, App)]
+    factors = [_spelled_by(f, equal) for f in factors_of(core)] if equal else [core]
+    return t if factors == [*factors_of(core)] else under(guard, mul(*factors))
+
+
+def _spelled_by(t: Term, equal: Sequence[Condition]) -> Term:
+    """A factor in which one of two equal sides stands for the other where it then depends on fewer indices."""
+    for c in equal:
+        for one, other in ((c.left, c.right), (c.right, c.left)):
+            made = Traverser(lambda u, one=one, other=other: other if u == one else u)(t)
+            if len(made.free) < len(t.free):
+                t = made
+    return t
 
 
 def _divided_first(divided: Sequence[Divisor], t: Term) -> Term:

@@ -137,7 +137,7 @@ class Finite:
                 return f not in self.partial and all(map(_stays, args, kind.params)) and all(map(self._placed, args))
             case App(Reduce(), ()):
                 return self(t.function)
-            case App(Reduce("softmax", Lam() as of) as shares, args) if shares.mark == ONE:
+            case App(Reduce("softmax", Lam() as of) as shares, args) if _takes_part(shares.mark):
                 inside = map(_stays, args, (i.kind for i in of.params))
                 return self(shares.body) and all(inside) and all(map(self._placed, args))
             case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
@@ -202,6 +202,12 @@ class Finite:
                 return SCALAR_FUNCTIONS[name].least
             case _:
                 return -1
+
+
+def _takes_part(mark: Term) -> bool:
+    """Whether a mark is 1 where conditions hold: a share in a sum of which no entry takes part is 0, as finite."""
+    guard, weight = held(mark)
+    return weight == ONE and not any(reads_beyond(side) for c in guard for side in (c.left, c.right))
 
 
 def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:

@@ -77,7 +77,9 @@ class Groups:
         conditions = tuple(Condition(at(c.left), at(c.right), c.equal) for c in guard if c not in pairs)
         found = cls(t.kind, t.indices, entries, groups, conditions, at(weight), at(body))
         around = {v for v in found.outer if isinstance(v.kind, Index)}
-        return found if all(g.free.isdisjoint(around) for g in groups) else None
+        # a condition with an index around it takes a table of that and of the entries in any case
+        apart = all(g.free.isdisjoint(around) for g in groups) and all(around.isdisjoint(c.free) for c in conditions)
+        return found if apart else None
 
     @property
     def outer(self) -> frozenset[Var]:
