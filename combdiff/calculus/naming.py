@@ -19,7 +19,7 @@ from combdiff.calculus.floating import Binding
 from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Guard, Finite, condition_of, held, reads_beyond, under
+from combdiff.terms.conditions.guards import Finite, Guard, condition_of, held, reads_beyond, under
 from combdiff.terms.conditions.ordering import form_of
 from combdiff.terms.nodes import OF_MATRICES, VECTORS
 from combdiff.terms.terms import (

@@ -31,7 +31,6 @@ from combdiff.terms.terms import (
     Lam,
     Reduce,
     Term,
-    Traverser,
     Tuple,
     Var,
     add,
@@ -41,6 +40,7 @@ from combdiff.terms.terms import (
     conj,
     delta,
     diff,
+    exchanged,
     fresh,
     indicator,
     is_curve,
@@ -392,7 +392,7 @@ def _share(t: Term, at: tuple[Var, ...]) -> Term:
         # a share that depends on the group by another condition, too, depends on it in any case
         if c.equal and group.free and group.free.isdisjoint({*t.indices, *others}):
             own[group] = substitute(inside, dict(zip(t.indices, at, strict=True)))
-    share = apply(Traverser(lambda u: own.get(u, u))(t), *at)
+    share = apply(exchanged(t, own), *at)
     return under([Condition(place, group, equal=True) for group, place in own.items()], share)
 
 

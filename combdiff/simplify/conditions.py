@@ -51,6 +51,7 @@ from combdiff.terms.terms import (
     Traverser,
     Var,
     add,
+    exchanged,
     factors_of,
     mul,
     power,
@@ -140,7 +141,7 @@ def _with_one_side(t: Term) -> Term:
 
 
 def _of_fewest_indices(t: Term) -> Term:
-    """[c(i) = c(e)] f(c(e)) g(i, c(e)) with c(i) for c(e) in g, which then depends on i alone: it leaves a sum over e."""
+    """[c(i) = c(e)] g(i, c(e)) with c(i) for c(e), so that g depends on i alone: it leaves a sum over e."""
     if not isinstance(t, Delta) or not isinstance(t.left.type, Index):
         return t
     guard, core = held(t)
@@ -153,7 +154,7 @@ def _spelled_by(t: Term, equal: Sequence[Condition]) -> Term:
     """A factor in which one of two equal sides stands for the other where it then depends on fewer indices."""
     for c in equal:
         for one, other in ((c.left, c.right), (c.right, c.left)):
-            made = Traverser(lambda u, one=one, other=other: other if u == one else u)(t)
+            made = exchanged(t, {one: other})
             if len(made.free) < len(t.free):
                 t = made
     return t

@@ -386,6 +386,18 @@ def substitute(t: Term, values: Mapping[Var, Term]) -> Term:
     return go(t)
 
 
+def exchanged(t: Term, values: Mapping[Term, Term]) -> Term:
+    """`t` with terms replaced by others; what binds their variables must stand around t.
+
+    >>> from combdiff.terms.types import REAL
+    >>> i, j = (fresh(name, Index(None)) for name in "ij")
+    >>> x = fresh("x", Map((Index(None),), REAL))
+    >>> exchanged(add(App(x, (i,)), i), {App(x, (i,)): j}) == add(j, i)
+    True
+    """
+    return Traverser(lambda u: values.get(u, u))(t)
+
+
 def inlined(t: Term, values: Mapping[Term, Lam]) -> Term:
     """`t` with entries of the tensors in `values` replaced by what their definitions say of them.
 

@@ -259,7 +259,7 @@ _PLAIN: dict[str, Callable[[Any, Array], Array]] = {
     # the slope of JAX's own takes the other root left of 0
     "acosh": lambda xp, x: xp.arccosh(x) if xp is np else xp.log(x + xp.sqrt(x - 1) * xp.sqrt(x + 1)),
     "atanh": lambda xp, x: xp.arctanh(x),
-    "angle": lambda xp, x: xp.angle(x),
+    "angle": lambda xp, x: xp.angle(x + 0.0),  # no zero is negative
     "floor": lambda xp, x: xp.floor(x),
     "ceil": lambda xp, x: xp.ceil(x),
     "round": lambda xp, x: xp.round(x),

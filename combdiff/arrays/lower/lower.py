@@ -68,7 +68,7 @@ from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.comparing import Relation
 from combdiff.terms.conditions.guards import Condition as Guarded
-from combdiff.terms.conditions.guards import Guard, both, under, unguarded
+from combdiff.terms.conditions.guards import Finite, Guard, both, under, unguarded
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.computed import computed_as
 from combdiff.terms.laws.rates import with_weights_seen
@@ -477,12 +477,14 @@ class _Lowering(Looping, Guarding):
             free = [item for item in by.items() if item[0] not in summed]
             summed = [v for v in summed if v not in by]
             solved = [(v, substitute(f, by)) for v, f in solved] + free
-        if not guards and (parts := terms_apart(masks, summed, rest)) is not None:
+        # values that have names are there, whatever stands around
+        is_anywhere = not guards or Finite()(rest)
+        if is_anywhere and (parts := terms_apart(masks, summed, rest)) is not None:
             every = [*masks, *solved]
             return self.arrays.total([(ONE, self.constrained([*summed], [*every], u, wanted)) for u in parts], wanted)
         forms = [(v, affine(f)) for v, f in solved]
         stay = tuple(dict.fromkeys(u for _, form in forms for u in form.variables))
-        summed, rest = self._masked(masks, summed, rest, None if guards else stay)
+        summed, rest = self._masked(masks, summed, rest, stay if is_anywhere else None)
         if any(isinstance(atom, App) for _, form in forms for atom, _ in form.coefficients):
             # rows of the values are added to rows of the result
             wanted = (*stay, *(v for v in wanted if v not in stay))

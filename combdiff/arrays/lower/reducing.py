@@ -35,7 +35,6 @@ from combdiff.terms.nodes import ALONG, ARRAYS, MATRICES, OF_MATRICES, SYMMETRIS
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, inlined, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Symmetry, is_complex
 
-
 _UPWARDS = frozenset({"maximum", "argmax", "ties", "logsumexp", "softmax"})
 """The reductions in which −∞ takes no part; in others ∞ does not."""
 

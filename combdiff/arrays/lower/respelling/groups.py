@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from combdiff.arrays.lower.signature import result_of
 from combdiff.records import dataclass
@@ -31,6 +30,7 @@ from combdiff.terms.terms import (
     Traverser,
     Tuple,
     Var,
+    exchanged,
     fresh,
     let,
     mul,
@@ -73,9 +73,10 @@ class Groups:
         inside, body = held(t.body)
         body = under([c for c in inside if c not in guard], body)
         # what depends on a group depends on the entry that is it
-        at = Traverser(partial(_at, dict(zip(groups, entries, strict=True))))
-        conditions = tuple(Condition(at(c.left), at(c.right), c.equal) for c in guard if c not in pairs)
-        found = cls(t.kind, t.indices, entries, groups, conditions, at(weight), at(body))
+        at = dict(zip(groups, entries, strict=True))
+        left = [c for c in guard if c not in pairs]
+        conditions = tuple(Condition(exchanged(c.left, at), exchanged(c.right, at), c.equal) for c in left)
+        found = cls(t.kind, t.indices, entries, groups, conditions, exchanged(weight, at), exchanged(body, at))
         around = {v for v in found.outer if isinstance(v.kind, Index)}
         # a condition with an index around it takes a table of that and of the entries in any case
         apart = all(g.free.isdisjoint(around) for g in groups) and all(around.isdisjoint(c.free) for c in conditions)
@@ -106,11 +107,6 @@ class Groups:
         """`t` where an entry is in the groups, and takes part."""
         here = (Condition(e, g, equal=True) for e, g in zip(self.entries, groups, strict=True))
         return under((*here, *self.conditions), t)
-
-
-def _at(entries: Mapping[Term, Term], t: Term) -> Term:
-    """The entry that is a group, and other terms as they are."""
-    return entries.get(t, t)
 
 
 def _pair(c: Condition, indices: Collection[Var]) -> tuple[App, Term] | None:
