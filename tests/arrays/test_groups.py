@@ -181,6 +181,17 @@ def test_equal_largest_entries_share_the_derivative() -> None:
     np.testing.assert_allclose(found, [1.5, 1.5, 2, 0])
 
 
+@pytest.mark.parametrize("numbers", ["r - r", "3", "k"])
+@pytest.mark.parametrize("name", ["maximum", "minimum", "logsumexp"])
+def test_numbers_that_no_array_holds(name: str, numbers: str) -> None:
+    program = f"(c::(N{{n}}) -> N{{G}}) -> (r::R) -> sum(i, r * {name}(k::N{{n}}, c(k) == c(i), {numbers}))"
+    c = np.array([0, 1, 0, 2, 1])
+    of = {"maximum": np.max, "minimum": np.min, "logsumexp": lambda x: _logsumexp(x.astype(float))}[name]
+    values = {"r - r": np.zeros(5), "3": np.full(5, 3.0), "k": np.arange(5)}[numbers]
+    expected = sum(of(values[c == c[i]]) for i in range(5))
+    np.testing.assert_allclose(_called(cd.grad(program).compile(), c, np.float64(0.5)), expected)
+
+
 def test_no_table_is_made() -> None:
     programs = [_HEAD + OVER_ENTRIES[name][0] for name in OVER_ENTRIES.keys() - {"further condition"}]
     for program in (*programs, NESTS):

@@ -165,6 +165,8 @@ def _of_comparison(sides: tuple[Expr, ...], signs: tuple[str, ...]) -> list[str]
         names.append("index arithmetic in a condition")
     if whole and any(isinstance(u, Affine) and _looks_up(u) for u in sides):
         names.append("entry of integers in a condition")
+    if sum(isinstance(u, Affine) and _looks_up(u) for u in sides) > 1:
+        names.append("two entries of integers are compared")
     if any(isinstance(u, Size) for side in sides for u in walk(side)):
         names.append("size in a condition")
     return names

@@ -24,8 +24,10 @@ from .syntax import (
     Delta,
     Div,
     Expr,
+    Joined,
     Lam,
     Literal,
+    Looked,
     Mul,
     Neg,
     Norm,
@@ -244,6 +246,8 @@ class Reductions(Conditions):
         if not sight.integers:
             return None
         array = self.draw.one(sight.integers)
+        if self.draw.odds(0.4) and (found := self._of_a_group(array, sight, budget)) is not None:
+            return found
         if self.draw.odds(0.4) and (found := self._beside_an_entry(array, sight)) is not None:
             return found
         kind = array.kind
@@ -262,6 +266,31 @@ class Reductions(Conditions):
         if self.draw.odds(0.5):
             return self.summed(tuple(new), Where(condition, body, self.leaf(inner) if self.draw.odds(0.3) else None))
         return Reduced("sum", tuple(new), body, condition) if told(new, (body, condition)) else None
+
+    def _of_a_group(self, array: Var, sight: Sight, budget: int) -> Expr | None:
+        """Σ of a reduction over the entries f that are in the group of e, J(f) = J(e), or in a group g."""
+        kind = array.kind
+        assert isinstance(kind, Integers), "an array of integers"
+        over = tuple(Var(Index(r)) for r in kind.slots)
+        one_group = self.draw.odds(0.4)
+        around = tuple(Var(Index(r)) for r in ((kind.entry,) if one_group else kind.slots))
+        if sight.depth > 2 or sight.within((*around, *over)).loop > LARGEST_LOOP:
+            return None
+        own, other = (
+            Looked(Index(kind.entry), array=array, args=tuple(map(bare, v)))
+            for v in (over, () if one_group else around)
+        )
+        sides = (bare(own), bare(around[0] if one_group else other))
+        condition: Expr = Compared(sides if self.draw.odds(0.7) else sides[::-1], ("==",))
+        outer, inner = sight.within(around), sight.within((*around, *over))
+        if self.draw.odds(0.2):
+            condition = Joined("and", (condition, self.relation(inner, 2, over=over)))
+        name = self.draw.one(("logsumexp", "softmax", "maximum", "minimum", "ties", "mean", "sum"))
+        draw = self.number if name in OF_COMPLEX else self.real
+        body = draw(inner, max(1, budget // 2), over)
+        if not told(over, (body, condition)):
+            return None
+        return self.summed(around, Mul((self.entry_of(Reduced(name, over, body, condition), outer), self.leaf(outer))))
 
     def _beside_an_entry(self, array: Var, sight: Sight) -> Expr | None:
         """x(J(e) + 1) under a condition that keeps it in range."""

@@ -104,7 +104,7 @@ def _of_groups(low: Lowering, t: Groups) -> Value:
     else:
         value = _barred(low, t.alone(t.weight))
     places = [(g, affine(e)) for e, g in zip(t.entries, t.groups, strict=True) if isinstance(g, Var)]
-    return grouped(low.arrays, t.kind, _floating(low, value), places, t.indices)
+    return grouped(low.arrays, t.kind, _floating(low, _over(low, value, t.indices)), places, t.indices)
 
 
 def _norm(low: Lowering, t: Reduce) -> Value:
@@ -154,7 +154,7 @@ def _barred(low: Lowering, t: Reduce) -> Value:
 def _chosen(low: Lowering, t: Reduce, guard: Guard) -> Value:
     """The numbers where all conditions hold, and what can be neither largest nor least where one does not."""
     bare = body_of_reduction(t)
-    value = _floating(low, low.scalar(bare if low.finite(bare) else t.body))
+    value = low.scalar(bare if low.finite(bare) else t.body)
     bar = low.arrays.product(MINUS_ONE if t.kind in _UPWARDS else ONE, [low.arrays.named("inf")])
     for condition in reversed(guard):
         value = low.where(condition, value, ZERO, other=bar)
