@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from combdiff.arrays.lower.signature import result_of
 from combdiff.calculus.floating import unfold
 from combdiff.errors import UnsupportedError
-from combdiff.notation.symbolic_terms import Limit, SymbolScope
+from combdiff.notation.symbolic_terms import Limit, SymbolScope, refuse
 from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Term, Tuple, Var, apply, fresh, let, tuple_of
 from combdiff.terms.types import Index, Map
@@ -121,4 +121,11 @@ def _equation(scope: SymbolScope, var: Var, value: Term) -> Equation:
         value = apply(value, *slots)
     inner, limits = scope.within(params)
     entry = inner.declared((var,))
-    return Equation(entry.applied(var, params) if params else entry.number(var), tuple(limits), inner.number(value))
+    try:
+        right = inner.number(value)
+    except TypeError as problem:
+        # SymPy works out log(0), and does not compare what it makes of it
+        if "comparison" not in str(problem):
+            raise
+        refuse(f"a comparison with an infinite number ({problem})")
+    return Equation(entry.applied(var, params) if params else entry.number(var), tuple(limits), right)

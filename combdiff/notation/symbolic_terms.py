@@ -176,7 +176,7 @@ class SymbolScope:
                         )
                     )
                 case _:
-                    _refuse(f"{v.name} ranges over what is no index and no real number")
+                    refuse(f"{v.name} ranges over what is no index and no real number")
         return replace(scope, points=points, symbols=symbols), limits
 
     def point(self, t: Term) -> tuple[Expr, ...]:
@@ -207,7 +207,7 @@ class SymbolScope:
         """Where along the axes of a slot the entry of an index lies."""
         if domain.listed:
             if not (isinstance(t, Var) and t in self.points):
-                _refuse(f"an entry of the list {domain.name} is asked for by its value, not by its position")
+                refuse(f"an entry of the list {domain.name} is asked for by its value, not by its position")
             return list(self.points[t])
         point = self.point(t) * (len(domain.axes) if isinstance(t, Const) else 1)
         bare = isinstance(t, Var) and isinstance(t.kind, Index) and t.kind.domain == domain
@@ -260,7 +260,7 @@ class SymbolScope:
                 return sympy.Mul(*map(self.number, factors))
             case Pow(base, exponent):
                 if digits_of(t) > MOST_DIGITS:
-                    _refuse(f"SymPy works out powers of numbers, and one has more than {MOST_DIGITS} digits")
+                    refuse(f"SymPy works out powers of numbers, and one has more than {MOST_DIGITS} digits")
                 return self.number(base) ** self.number(exponent)
             case Conj(of):
                 return sympy.conjugate(self.number(of))
@@ -294,7 +294,7 @@ class SymbolScope:
         function = getattr(sympy, row.sympy or name, None)
         if not callable(function):
             if row.made_of is None:
-                _refuse(f"the function {name}")
+                refuse(f"the function {name}")
             return self.number(row.made_of(*args))
         found: Expr = function(*map(self.number, args))
         return found
@@ -328,7 +328,7 @@ class SymbolScope:
                 return sympy.log(self.number(_exponentials(t)))
             case Reduce("norm", _):
                 return sympy.sqrt(self.number(Sum(t.indices, Call("abs2", (t.body,)))))
-        _refuse(_in_words(t))
+        refuse(_in_words(t))
 
     def produced(self, t: Reduce) -> Expr:
         """Π over the integers among the limits; what takes no part is 1."""
@@ -367,12 +367,12 @@ class SymbolScope:
         if isinstance(function, Reduce) and function.kind == "softmax":
             return self.number(_share(function, args))
         if not isinstance(function, Var):
-            _refuse(_in_words(function))
+            refuse(_in_words(function))
         slots = _slots(function.kind)
         if slots is None:
             return self.symbol_of_function(function)(*map(self.number, args))
         if not slots:
-            _refuse(_in_words(function))
+            refuse(_in_words(function))
         places = [x for a, d in zip(args, slots, strict=True) for x in self.places(a, d)]
         entry: Expr = self.symbols[function][tuple(places)]
         return entry
@@ -383,7 +383,7 @@ class SymbolScope:
             case Map(params, Number()) if all(isinstance(p, Number | Index) for p in params):
                 return self.symbols[f]
             case _:
-                _refuse(f"{f.name} is a map of functions or arrays")
+                refuse(f"{f.name} is a map of functions or arrays")
 
     def derivative(self, of: Diff, args: Sequence[Term], which: int) -> Expr:
         """∇g, or 𝒫(g), of an unknown real function of real numbers, by its argument number `which`."""
@@ -392,7 +392,7 @@ class SymbolScope:
         kind = of.of.type
         real = isinstance(kind, Map) and (all(map(is_real, (*kind.params, kind.result))) or along(of)[1] > 0)
         if not real or not of.is_derivative:
-            _refuse(_in_words(of))
+            refuse(_in_words(of))
         points = [self.number(a) for a in args]
         cotangent = points.pop() if of.kind == "pullback" else sympy.Integer(1)
         places = tuple(fresh(f"xi{n + 1}", REAL) for n in range(len(points)))
@@ -509,5 +509,6 @@ def _in_words(t: Term) -> str:
             return "a map of functions or arrays is left in the result"
 
 
-def _refuse(what: str) -> NoReturn:
+def refuse(what: str) -> NoReturn:
+    """Raise an error that says what SymPy does not have."""
     raise UnsupportedError(f"SymPy has no expression for this: {what}", remedy="use the text, str(d), or d.latex()")

@@ -178,6 +178,12 @@ def test_what_sympy_has_no_object_for_is_an_error(name: str) -> None:
     assert caught.value.remedy
 
 
+def test_a_comparison_with_an_infinite_number_is_an_error() -> None:
+    derivation = cd.grad("(g::RV) -> sum(m, where(log(0 * g(m)) < 1, g(m)))")
+    with pytest.raises(cd.CombDiffError, match="SymPy has no expression for this: a comparison with an infinite"):
+        derivation.sympy()
+
+
 POINTS = (0.3 + 0.4j, -0.6 + 0.9j, 0.7 - 0.2j)
 
 
