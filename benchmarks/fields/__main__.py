@@ -17,7 +17,7 @@ import numpy as np
 
 import combdiff as cd
 from benchmarks.by_hand import HEAD, line
-from benchmarks.fields import dense, steps  # noqa: F401  # which note their cases
+from benchmarks.fields import dense, groups, steps  # noqa: F401  # which note their cases
 from benchmarks.fields.cases import CASES
 
 

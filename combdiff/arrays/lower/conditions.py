@@ -344,9 +344,12 @@ class Meeting:
         if not self.where.free.isdisjoint(self.around) or (self.around and isinstance(self.of, Delta)):
             return False  # conditions with other indices are for other arrays
         pairs = {*self.summed, *(v for v in self.where.free if isinstance(v.kind, Index))}
+        return self.entries(sizes) <= prod(sizes[domain_of(v)] for v in pairs)
+
+    def entries(self, sizes: Mapping[Domain, int]) -> int:
+        """How many entries an array over the values of `at` has."""
         assert isinstance(self.at.type, Index) and self.at.type.domain is not None, "an entry of an array of integers"
-        entries = sizes[self.at.type.domain] * prod(sizes[domain_of(v)] for v in self.around)
-        return entries <= prod(sizes[domain_of(v)] for v in pairs)
+        return sizes[self.at.type.domain] * prod(sizes[domain_of(v)] for v in self.around)
 
 
 def terms_apart(masks: Sequence[Condition], summed: Sequence[Var], product: Term) -> list[Term] | None:
@@ -369,7 +372,11 @@ def meeting(
     others: Sequence[Condition],
     sizes: Mapping[Domain, int],
 ) -> Meeting | None:
-    """A sum over what only one side of a condition holds, J(e) of δ(J(e), J(f), w(e) x(f)), apart from the rest."""
+    """A sum over what only one side of a condition holds, J(e) of δ(J(e), J(f), w(e) x(f)), apart from the rest.
+
+    Of two of them it is that which takes the smaller array.
+    """
+    met: list[Meeting] = []
     for at, where in (condition, condition[::-1]):
         own = tuple(v for v in summed if v in at.free)
         if not isinstance(at, App) or not own or not where.free.isdisjoint(own):
@@ -382,7 +389,5 @@ def meeting(
         for a, b in inside:
             found = delta(a, b, found)
         rest = mul(*(f for f in factors_of(product) if f not in of))
-        met = Meeting(own, at, where, found, rest, tuple(c for c in others if c not in inside))
-        if met.is_small(sizes):
-            return met
-    return None
+        met.append(Meeting(own, at, where, found, rest, tuple(c for c in others if c not in inside)))
+    return min((m for m in met if m.is_small(sizes)), key=lambda m: m.entries(sizes), default=None)

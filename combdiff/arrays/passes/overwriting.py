@@ -155,6 +155,11 @@ def _of_coefficients(step: Step) -> Kinds:
     return frozenset({_COMPLEX} if any(c.imag for c in numbers) else ())
 
 
+def _of_values(step: Step, known: Mapping[Step, Kinds]) -> Kinds:
+    """What the dtype of a choice between two arrays is the least common one of."""
+    return known[step.operands[2]] | known[step.operands[3]]
+
+
 def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
     """What the dtype of an array is the least common one of: arguments by name, or what they are declared.
 
@@ -177,6 +182,10 @@ def _kinds(step: Step, known: Mapping[Step, Kinds], alike: bool) -> Kinds:
             return of_operands | ({_DOUBLE, _COMPLEX} if step.complex else {_DOUBLE})
         case ops.Where(otherwise=Const()) if step.rank and not known[step.operands[2]] <= {_COMPLEX}:
             return known[step.operands[2]]
+        case ops.Where(otherwise=None) if step.rank and not (either := _of_values(step, known)) <= {_COMPLEX}:
+            return either
+        case ops.Reduced("maximum" | "minimum") | ops.Grouped():
+            return known[step.operands[0]]
         case ops.Call() | ops.Conj() | ops.Power() if of_python and not is_whole_power(step):
             # NumPy's functions make numbers of Python its own, which have a dtype
             return of_operands | {_DOUBLE}
