@@ -17,12 +17,3 @@ def maximum_at(shape, places, values):
     found = cp.full(shape, -cp.inf, values.dtype)
     scatter_max(found, places, values)
     return found
-
-
-def sum_at(shape, places, values):
-    """The sum of the values at each of some places."""
-    from cupyx import scatter_add
-
-    found = cp.zeros(shape, values.dtype)
-    scatter_add(found, places, values)
-    return found

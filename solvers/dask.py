@@ -35,18 +35,6 @@ def maximum_at(shape, places, values):
     return da.from_delayed(delayed(largest)(values), shape, values.dtype)
 
 
-def logsumexp_at(shape, places, values):
-    """log Σ exp of the values at each of some places, index arrays of NumPy, −∞ where there is none."""
-    from dask import delayed
-
-    def added(values):
-        found = np.full(shape, -np.inf, values.dtype)
-        np.logaddexp.at(found, places, values)
-        return found
-
-    return da.from_delayed(delayed(added)(values), shape, values.dtype)
-
-
 def with_an_entry(x):
     """x, or zeros where an axis has no entries, for reads at places that a condition keeps in range."""
     return da.zeros([max(n, 1) for n in x.shape], dtype=x.dtype) if 0 in x.shape else x

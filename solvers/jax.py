@@ -166,17 +166,8 @@ def cumulative_logsumexp(x, axis):
     return cumlogsumexp(x, axis)
 
 
-def where_in_range(shape, places, found):
-    """What was made at some places; nan if one of them is out of range, where nothing can raise."""
-    wrong = [((p < 0) | (p >= n)).any() for p, n in zip(places, shape, strict=False)]
-    return jnp.where(jnp.stack(wrong).any(), jnp.nan, found)
-
-
 def maximum_at(shape, places, values):
-    """The largest of the values at each of some places, −∞ where there is none."""
-    return where_in_range(shape, places, jnp.full(shape, -jnp.inf, values.dtype).at[places].max(values))
-
-
-def sum_at(shape, places, values):
-    """The sum of the values at each of some places."""
-    return jnp.zeros(shape, values.dtype).at[places].add(values)
+    """The largest of the values at each of some places, −∞ where there is none; nan if a place is out of range."""
+    wrong = [((p < 0) | (p >= n)).any() for p, n in zip(places, shape, strict=False)]
+    found = jnp.full(shape, -jnp.inf, values.dtype).at[places].max(values)
+    return jnp.where(jnp.stack(wrong).any(), jnp.nan, found)

@@ -66,45 +66,28 @@ def cumulative_exponentials(weight, x, level, axis):
         return np.exp(level + above) - np.exp(level + below)
 
 
-def reduced_at(ufunc, nothing, shape, places, values):
-    """What a ufunc makes of all values at each of some places; rows are sorted, numbers are taken one by one."""
+def maximum_at(shape, places, values):
+    """The largest of the values at each of some places, −∞ where there is none; rows are sorted by their places."""
     from math import prod
 
     kept = values.ndim - (len(shape) - len(places))
     flat = np.broadcast_to(np.ravel_multi_index(places, shape[: len(places)]), values.shape[:kept]).ravel()
-    found = np.full((prod(shape[: len(places)]), prod(shape[len(places) :])), nothing, values.dtype)
+    found = np.full((prod(shape[: len(places)]), prod(shape[len(places) :])), -np.inf, values.dtype)
     rows = values.reshape(flat.size, found.shape[1])
     if found.shape[1] == 1:
-        ufunc.at(found[:, 0], flat, rows[:, 0])
+        np.maximum.at(found[:, 0], flat, rows[:, 0])
     elif flat.size:
         # integers of 16 bits are sorted in linear time
         order = flat.astype(np.min_scalar_type(len(found))).argsort(kind="stable")
         flat = flat[order]
         starts = np.flatnonzero(np.diff(flat, prepend=-1))
-        found[flat[starts]] = ufunc.reduceat(rows[order], starts)
+        found[flat[starts]] = np.maximum.reduceat(rows[order], starts)
     return found.reshape(shape)
-
-
-def maximum_at(shape, places, values):
-    """The largest of the values at each of some places, −∞ where there is none."""
-    return reduced_at(np.maximum, -np.inf, shape, places, values)
-
-
-def sum_at(shape, places, values):
-    """The sum of the values at each of some places."""
-    return reduced_at(np.add, 0, shape, places, values)
 
 
 def minimum_at(shape, places, values):
     """The least of the values at each of some places, ∞ where there is none."""
     return -maximum_at(shape, places, -values)
-
-
-def logsumexp_at(shape, places, values):
-    """log Σ exp of the values at each of some places, −∞ where there is none."""
-    most = maximum_at(shape, places, values)
-    level = np.where(abs(most) < np.inf, most, 0)
-    return np.log(sum_at(shape, places, np.exp(values - level[places])).clip(1)) + most
 
 
 def powers(x, n):

@@ -66,23 +66,13 @@ def with_an_entry(x):
     return x.new_zeros([max(n, 1) for n in x.shape]) if 0 in x.shape else x
 
 
-def reduced_at(how, nothing, shape, places, values):
-    """What is made of all values at each of some places."""
+def maximum_at(shape, places, values):
+    """The largest of the values at each of some places, −∞ where there is none."""
     from math import prod
 
     count, kept = len(places), values.ndim - (len(shape) - len(places))
     flat = sum(p * prod(shape[n + 1 : count]) for n, p in enumerate(places))
     flat = flat.broadcast_to(values.shape[:kept]).reshape(-1)
     rows = values.reshape(len(flat), prod(shape[count:]))
-    found = values.new_full((prod(shape[:count]), rows.shape[1]), nothing)
-    return found.scatter_reduce(0, flat[:, None].expand_as(rows), rows, how).reshape(shape)
-
-
-def maximum_at(shape, places, values):
-    """The largest of the values at each of some places, −∞ where there is none."""
-    return reduced_at("amax", -torch.inf, shape, places, values)
-
-
-def sum_at(shape, places, values):
-    """The sum of the values at each of some places."""
-    return reduced_at("sum", 0, shape, places, values)
+    found = values.new_full((prod(shape[:count]), rows.shape[1]), -torch.inf)
+    return found.scatter_reduce(0, flat[:, None].expand_as(rows), rows, "amax").reshape(shape)

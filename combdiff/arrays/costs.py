@@ -27,8 +27,6 @@ def seconds_of(plan: Plan, step: Step) -> float:
             return plan.flops(step) / 2 * BATCHED + written
         case ops.Call() | ops.Unknown() | ops.CumulativeLogSumExp() | ops.CumulativeExponentials():
             return CALL * written
-        case ops.Grouped():
-            return CALL * plan.flops(step) + written
         case ops.Windows():
             return plan.size(step) / 8
         case ops.LaidOut() | ops.Stack() | ops.CumulativeSum() | ops.CumulativeProduct():

@@ -408,7 +408,7 @@ class Scatter(Placing):
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Placing):
-    """The maximum, the minimum, or log Σ exp, as `kind` says, of the entries at each place: infinite where none is."""
+    """The maximum or the minimum, as `kind` says, of the entries at each place: infinite where none is."""
 
     name: ClassVar[str] = "grouped"
     kind: str

@@ -205,7 +205,7 @@ class Guarding(ABC):
         with self.under(both(self.guards, (c.condition,))):
             exponent = self._exponent(c.exponent)
             if c.summand != ONE:
-                exponent = self.arrays.total([(ONE, exponent), (ONE, self.logarithm(c.summand))])
+                exponent = self.arrays.total([(ONE, exponent), (ONE, self._logarithm(c.summand))])
         return self._up_to(c, ops.CumulativeLogSumExp, (exponent, self._lowest))
 
     def _cumulated(self, c: Cumulative) -> Value:
@@ -229,7 +229,7 @@ class Guarding(ABC):
         sides = [value, self.arrays.named("inf"), self._lowest, value]
         return self.arrays.elementwise(kind, sides, value.labels, complex=False)
 
-    def logarithm(self, weight: Term) -> Value:
+    def _logarithm(self, weight: Term) -> Value:
         """The logarithm of what is above 0, −∞ of all else."""
         value = self.scalar(weight)
         if self.finite.least(weight) > 0:

@@ -424,7 +424,7 @@ def scatter(arrays: Arrays, a: Value, solved: Sequence[tuple[Var, Affine]], kept
 
 
 def grouped(arrays: Arrays, kind: str, a: Value, groups: Sequence[tuple[Var, Affine]], indices: Labels) -> Value:
-    """The maximum, the minimum or log Σ exp over `indices` of the entries in each group, where forms are `groups`."""
+    """The maximum or the minimum over `indices` of the entries in each group, where forms are `groups`."""
     stay = tuple(v for v in _variables(groups) if v not in indices)
     labels = (*stay, *indices, *(v for v in a.labels if v not in (*stay, *indices)))
     a = Value(arrays.arranged(a, labels), labels)

@@ -20,7 +20,7 @@ from typing import Protocol
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.cumulative import Cumulative, cumulative_logarithm
-from combdiff.arrays.lower.indexing import affine, entry, grouped, position, shifted
+from combdiff.arrays.lower.indexing import Affine, affine, entry, grouped, position, scatter, shifted
 from combdiff.arrays.lower.respelling.groups import GROUPED, Groups
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Step, ordered
@@ -32,7 +32,7 @@ from combdiff.terms.conditions.comparing import Relation, body_of_reduction, com
 from combdiff.terms.conditions.guards import Condition, Finite, Guard, held, under, unguarded
 from combdiff.terms.laws.matrices import Matrix, matrices_of, numbers_of, slopes_of_numbers
 from combdiff.terms.nodes import ALONG, ARRAYS, MATRICES, OF_MATRICES, SYMMETRISING, VECTORS
-from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, inlined, number
+from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, fresh, inlined, number
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Symmetry, is_complex
 
 _UPWARDS = frozenset({"maximum", "argmax", "ties", "logsumexp", "softmax"})
@@ -60,10 +60,6 @@ class Lowering(Protocol):
         """The logarithm of a cumulative sum of exponentials."""
         ...
 
-    def logarithm(self, weight: Term) -> Value:
-        """The logarithm of what is above 0, −∞ of all else."""
-        ...
-
 
 def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     """`prod`, `maximum`, `logsumexp` … as an array over the indices that it depends on."""
@@ -72,12 +68,15 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     if t.kind == "norm":
         return _norm(low, t)
     if t.kind in GROUPED and (groups := Groups.of(t)) is not None and groups.is_for_all:
-        return _of_groups(low, groups)
+        if t.kind != "logsumexp":
+            return _of_groups(low, groups)
+    else:
+        groups = None
     if t.kind == "logsumexp":
         running = cumulative_logarithm(t)
         if running is not None:
             return low.cumulated_logarithm(running)
-        largest, _, added = _exponentials(low, t)
+        largest, _, added = _exponentials(low, t) if groups is None else _by_groups(low, groups, groups.bare)
         logarithm = low.arrays.elementwise(ops.Call("log"), [added], complex=False)
         return low.arrays.total([(ONE, largest), (ONE, logarithm)])
     if t.kind == "prod":
@@ -96,15 +95,14 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
 
 
 def _of_groups(low: Lowering, t: Groups) -> Value:
-    """What is made of the entries in each group: of none of them −∞, or ∞ as the least."""
-    if t.kind == "logsumexp":
-        value = _barred(low, t.alone(ONE))
-        if t.weight != ONE:
-            value = low.arrays.total([(ONE, value), (ONE, low.logarithm(t.weight))])
-    else:
-        value = _barred(low, t.alone(t.weight))
-    places = [(g, affine(e)) for e, g in zip(t.entries, t.groups, strict=True) if isinstance(g, Var)]
-    return grouped(low.arrays, t.kind, _floating(low, _over(low, value, t.indices)), places, t.indices)
+    """The largest, or the least, of the entries in each group: of none of them −∞, or ∞."""
+    value = _floating(low, _over(low, _barred(low, t.alone), t.indices))
+    return grouped(low.arrays, t.kind, value, _places(t, t.bare), t.indices)
+
+
+def _places(t: Groups, groups: Sequence[Var]) -> list[tuple[Var, Affine]]:
+    """For each index of a group, what it is at the entries."""
+    return [(g, affine(e)) for e, g in zip(t.entries, groups, strict=True)]
 
 
 def _norm(low: Lowering, t: Reduce) -> Value:
@@ -311,6 +309,9 @@ def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
         at = dict(zip(t.indices[1:] if t.kind in VECTORS else t.indices, args, strict=True))
         return entry(low.arrays, whole.step, [affine(at.get(v, v)) for v in whole.labels])
     if t.kind == "softmax":
+        groups = Groups.of(t)
+        if groups is not None and groups.is_own(args):
+            return _share_of_group(low, groups, args)
         _, top, count = _exponentials(low, t)
     else:
         value, most = _largest(low, t)
@@ -334,16 +335,53 @@ def _largest(low: Lowering, t: Reduce) -> tuple[Value, Value]:
 def _exponentials(low: Lowering, t: Reduce) -> tuple[Value, Value, Value]:
     """M = max e, exp(e − M), and its sum; if M is infinite, exp(e), so that the sum of nothing but exp(−∞) is log 1."""
     value, most = _largest(low, t)
-    magnitude = low.arrays.elementwise(ops.Call("abs"), [most], complex=False)
-    sides = [magnitude, low.arrays.named("inf"), most]
-    level = low.arrays.elementwise(ops.Where("<", None, ZERO), sides, complex=False)
-    apart = low.arrays.total([(ONE, value), (MINUS_ONE, level)])
+    apart = low.arrays.total([(ONE, value), (MINUS_ONE, _finite(low, most))])
     powers = low.arrays.elementwise(ops.Call("exp"), [apart], value.labels, complex=False)
     if is_weighted(t):
         weighed = low.arrays.product(ONE, [low.scalar(t.mark), powers], powers.labels)
         return most, weighed, _nonzero(low, low.arrays.reduce(weighed, t.indices), most)
     # the largest number adds 1
     return most, powers, _at_least(low, low.arrays.reduce(powers, t.indices), ONE)
+
+
+def _by_groups(low: Lowering, t: Groups, groups: Sequence[Var]) -> tuple[Value, Value, Value]:
+    """The same by groups: M and the sums for each of these, the exponentials for each of the entries."""
+    places = _places(t, groups)
+    value = _floating(low, _over(low, _barred(low, t.alone), t.indices))
+    most = grouped(low.arrays, "maximum", value, places, t.indices)
+    level = _at_entries(low, _finite(low, most), t, groups)
+    apart = low.arrays.total([(ONE, value), (MINUS_ONE, level)])
+    powers = low.arrays.elementwise(ops.Call("exp"), [apart], value.labels, complex=False)
+    weighted = is_weighted(t.alone)
+    if weighted:
+        powers = low.arrays.product(ONE, [low.scalar(t.alone.mark), powers], powers.labels)
+    told = {v for _, form in places for v in form.variables}
+    rest = low.arrays.reduce(powers, [i for i in t.indices if i not in told])
+    added = scatter(low.arrays, rest, places, [v for v in rest.labels if v not in t.indices])
+    return most, powers, _nonzero(low, added, most) if weighted else _at_least(low, added, ONE)
+
+
+def _share_of_group(low: Lowering, t: Groups, args: Sequence[Term]) -> Value:
+    """The share of each entry in its own group, at a place."""
+    groups = [fresh("g", e.type) for e in t.entries]
+    _, top, added = _by_groups(low, t, groups)
+    power = low.arrays.elementwise(ops.Power(), [added, low.arrays.number(MINUS_ONE)], complex=False)
+    share = low.arrays.product(ONE, [top, _at_entries(low, power, t, groups)], top.labels)
+    at = dict(zip(t.indices, args, strict=True))
+    return entry(low.arrays, share.step, [affine(at.get(v, v)) for v in share.labels])
+
+
+def _at_entries(low: Lowering, value: Value, t: Groups, groups: Sequence[Var]) -> Value:
+    """What is known of each group, for each of the entries."""
+    at: dict[Var, Term] = dict(zip(groups, t.entries, strict=True))
+    return entry(low.arrays, value.step, [affine(at.get(v, v)) for v in value.labels])
+
+
+def _finite(low: Lowering, most: Value) -> Value:
+    """The largest number, and 0 where it is infinite."""
+    magnitude = low.arrays.elementwise(ops.Call("abs"), [most], complex=False)
+    sides = [magnitude, low.arrays.named("inf"), most]
+    return low.arrays.elementwise(ops.Where("<", None, ZERO), sides, complex=False)
 
 
 def _nonzero(low: Lowering, added: Value, most: Value) -> Value:

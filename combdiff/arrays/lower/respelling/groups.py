@@ -1,7 +1,7 @@
 """Reductions over those entries that an array of integers puts into one group, as arrays over the groups.
 
-    softmax(j, c(j) == c(i), u(j))(i)     becomes   exp(u(i) - L(c(i))), with L = g -> logsumexp(j, c(j) == g, u(j))
-    maximum(j, c(j) == g, u(j))           is        M(g), with M = g -> maximum(j, c(j) == g, u(j))
+    logsumexp(j, c(j) == c(i), u(j))      becomes   L(c(i)), with L = g -> logsumexp(j, c(j) == g, u(j))
+    softmax(j, c(j) == g, u(j))(i)        becomes   p(i) where c(i) == g, with the shares p of all in their own groups
 
 An array over groups is made in one pass over the entries; a table over entries and groups, or over pairs of entries,
 takes the square of the memory.
@@ -9,21 +9,18 @@ takes the square of the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from combdiff.arrays.lower.signature import result_of
 from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
-from combdiff.terms.branches import above_zero, at_least_zero
 from combdiff.terms.conditions.comparing import compared
 from combdiff.terms.conditions.guards import Condition, Guard, held, under
 from combdiff.terms.terms import (
     MINUS_ONE,
-    ONE,
-    ZERO,
     App,
-    Call,
     Lam,
     Reduce,
     Term,
@@ -36,7 +33,6 @@ from combdiff.terms.terms import (
     mul,
     power,
     reduction,
-    sub,
     substitute,
     subterms,
     total,
@@ -91,11 +87,22 @@ class Groups:
     @property
     def is_for_all(self) -> bool:
         """Whether it is made for all groups: the indices of these are different ones."""
-        return all(isinstance(g, Var) for g in self.groups) and len({*self.groups}) == len(self.groups)
+        return len({*self.bare}) == len(self.groups)
 
-    def alone(self, weight: Term) -> Reduce:
+    @property
+    def bare(self) -> tuple[Var, ...]:
+        """The groups, if all of them are indices."""
+        return tuple(g for g in self.groups if isinstance(g, Var))
+
+    def is_own(self, place: Sequence[Term]) -> bool:
+        """Whether the groups are those of the entry at a place."""
+        at = dict(zip(self.indices, place, strict=True))
+        return all(substitute(e, at) == g for e, g in zip(self.entries, self.groups, strict=True))
+
+    @property
+    def alone(self) -> Reduce:
         """The reduction of the same numbers, whatever their groups are."""
-        return Reduce(self.kind, Lam(self.indices, Tuple((under(self.conditions, weight), self.body))))
+        return Reduce(self.kind, Lam(self.indices, Tuple((under(self.conditions, self.weight), self.body))))
 
     def over(self, kind: str, groups: Sequence[Term]) -> Reduce:
         """A reduction of the same numbers, for other groups."""
@@ -126,11 +133,11 @@ def with_groups_apart(term: Term) -> Term:
     >>> from combdiff.language.inference.infer import infer
     >>> from combdiff.language.parsing.parser import parse
     >>> from combdiff.language.printing.printer import expression_text
-    >>> program = "(c::(N{n}) -> N{m}) -> (u::RV{n}) -> i -> softmax(j, c(j) == c(i), u(j))(i)"
+    >>> program = "(c::(N{n}) -> N{m}) -> (u::RV{n}) -> i -> logsumexp(j, c(j) == c(i), u(j))"
     >>> print(expression_text(with_groups_apart(infer(parse(program)))))
     (c::(N{n}) -> N{m}, u::RV{n}) -> begin
       t = g -> logsumexp(j, c(j) == g, u(j))
-      i -> exp(u(i) - t(c(i)))
+      i -> t(c(i))
     end
     """
     if not any(Groups.of(t) is not None for t in subterms(term, Reduce)):
@@ -164,9 +171,7 @@ class _Apart:
             case Reduce(kind) if kind in GROUPED and (found := Groups.of(t)) is not None and self._is_apart(found):
                 return self._reduced(found, kind, found.groups)
             case App(Reduce("softmax" | "ties") as shares, args) if (found := Groups.of(shares)) is not None:
-                if self._is_apart(found) and at_least_zero(found.weight):
-                    return self._share(found, dict(zip(shares.indices, args, strict=True)))
-                return t
+                return self._share(found, args) if self._is_apart(found) else t
             case _:
                 return t
 
@@ -174,31 +179,36 @@ class _Apart:
         """Whether the numbers depend on nothing that changes around them, but on indices."""
         return all(isinstance(v.kind, Index) or v in self.known for v in found.outer)
 
-    def _share(self, found: Groups, at: Mapping[Var, Term]) -> Term:
-        """The share of the entry at a place: nothing where it is in another group."""
-        weight, body = substitute(found.weight, at), substitute(found.body, at)
-        # what is made of the entry's own group depends on the entry alone
-        here = [substitute(e, at) for e in found.entries]
+    def _share(self, found: Groups, args: Sequence[Term]) -> Term:
+        """The share of the entry at a place in its own group, and nothing where it is in another one."""
+        at = dict(zip(found.indices, args, strict=True))
+        here = replace(
+            found,
+            entries=tuple(substitute(e, at) for e in found.entries),
+            conditions=tuple(c.at(at) for c in found.conditions),
+        )
         if found.kind == "softmax":
-            whole = self._reduced(found, "logsumexp", here)
-            share = mul(weight, Call("exp", (sub(body, whole),)))
-            share = share if weight == ONE or above_zero(weight) else compared(ZERO, "<", weight, share)
-        else:
-            share = compared(body, "==", self._reduced(found, "maximum", here), weight)
-            largest = compared(found.body, "==", self._reduced(found, "maximum", found.entries), found.weight)
-            count = self._defined(found, lambda g: total(found.indices, found.where(g, largest)), here)
-            share = mul(share, power(count, MINUS_ONE))
-        there = replace(found, entries=tuple(here), conditions=tuple(c.at(at) for c in found.conditions))
-        return there.where(found.groups, share)
+            return here.where(found.groups, self._array(found, found.indices, partial(_own_share, found), args))
+        # what is made of the entry's own group depends on the entry alone
+        weight, body = substitute(found.weight, at), substitute(found.body, at)
+        share = compared(body, "==", self._reduced(found, "maximum", here.entries), weight)
+        largest = compared(found.body, "==", self._reduced(found, "maximum", found.entries), found.weight)
+        count = self._of_groups(found, lambda g: total(found.indices, found.where(g, largest)), here.entries)
+        return here.where(found.groups, mul(share, power(count, MINUS_ONE)))
 
     def _reduced(self, found: Groups, kind: str, groups: Sequence[Term]) -> Term:
         """The reduction for some groups, as an entry of the array for all of them."""
-        return self._defined(found, lambda own: found.over(kind, own), groups)
+        return self._of_groups(found, lambda own: found.over(kind, own), groups)
 
-    def _defined(self, found: Groups, of: Callable[[Sequence[Term]], Term], groups: Sequence[Term]) -> Term:
-        """An entry of the array of what is made `of` each group, for all indices around it."""
-        outer = sorted(found.outer - self.known, key=lambda v: v.uid)
-        every = [fresh("g", e.type) for e in found.entries]
+    def _of_groups(self, found: Groups, of: Callable[[Sequence[Term]], Term], groups: Sequence[Term]) -> Term:
+        return self._array(found, [fresh("g", e.type) for e in found.entries], of, groups)
+
+    def _array(
+        self, found: Groups, own: Sequence[Var], of: Callable[[Sequence[Term]], Term], at: Sequence[Term]
+    ) -> Term:
+        """An entry of the array of what is made `of` each of its own indices, for all indices around the reduction."""
+        outer = sorted((v for v in found.outer if v not in self.known), key=lambda v: v.uid)
+        every = [fresh(v.name, v.kind) for v in own]
         inside = [fresh(v.name, v.kind) for v in outer]
         value = Lam((*every, *inside), substitute(of(every), dict(zip(outer, inside, strict=True))))
         var = next((v for v, known in self.bindings if alpha_equal(known, value)), None)
@@ -206,4 +216,10 @@ class _Apart:
             var = fresh("t", Map(tuple(p.kind for p in value.params), REAL))
             self.known.add(var)
             self.bindings.append((var, value))
-        return App(var, (*groups, *outer))
+        return App(var, (*at, *outer))
+
+
+def _own_share(found: Groups, place: Sequence[Term]) -> Term:
+    """The share of the entry at a place in its own group."""
+    at = dict(zip(found.indices, place, strict=True))
+    return App(found.over("softmax", [substitute(e, at) for e in found.entries]), tuple(place))
