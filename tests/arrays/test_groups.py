@@ -51,6 +51,12 @@ OVER_ENTRIES: dict[str, tuple[str, Objective]] = {
         "sum(e, w(e) * logsumexp(j, c(j) == c(e) and j <= e, u(j)))",
         _at_entries(lambda u, own, e: _logsumexp(u[: e + 1][own[: e + 1]])),
     ),
+    "condition on entries": (
+        "sum(e, w(e) * softmax(j, c(j) == c(e) and w(j) <= 1 / 2, u(j))(e))",
+        lambda c, w, u: sum(
+            w[e] * np.exp(u[e] - _logsumexp(u[(c == c[e]) & (w <= 0.5)])) for e in range(len(c)) if w[e] <= 0.5
+        ),
+    ),
     "maximum": ("sum(e, w(e) * maximum(j, c(j) == c(e), u(j)))", _at_entries(lambda u, own, e: u[own].max())),
     "minimum": ("sum(e, w(e) * minimum(j, c(j) == c(e), u(j)))", _at_entries(lambda u, own, e: u[own].min())),
 }

@@ -12,9 +12,10 @@ from combdiff.errors import UnsupportedError
 from combdiff.records import dataclass
 from combdiff.simplify.contraction.ranges import in_range
 from combdiff.terms.conditions.guards import Condition as Guarded
-from combdiff.terms.conditions.guards import condition_of, reads_beyond, under, unguarded
+from combdiff.terms.conditions.guards import Finite, condition_of, reads_beyond, under, unguarded
 from combdiff.terms.conditions.ordering import Form, form_of, implies, range_of
 from combdiff.terms.terms import (
+    ONE,
     Add,
     App,
     Call,
@@ -363,6 +364,12 @@ def terms_apart(masks: Sequence[Condition], summed: Sequence[Var], product: Term
             if all(sum(not g.free.isdisjoint(own) for own in owns) < 2 for u in parts for g in factors_of(u)):
                 return parts
     return None
+
+
+def conditions_beside(product: Term) -> Term:
+    """What stands under conditions as a product with them, if it is finite anywhere."""
+    guard, core = unguarded(product)
+    return mul(core, *(c.over(ONE) for c in guard)) if guard and Finite()(core) else product
 
 
 def meeting(

@@ -20,6 +20,7 @@ from combdiff.arrays.lower.conditions import (
     closed_form,
     common,
     compared_in,
+    conditions_beside,
     conditions_of,
     distributed,
     inlined,
@@ -521,7 +522,9 @@ class _Lowering(Looping, Guarding):
         while waiting:
             left, right = waiting.pop(0)
             free = [v for v in summed if placed is not None and v not in placed]
-            met = meeting((left, right), free, rest, waiting, self.sizes)
+            forms = dict.fromkeys((rest, conditions_beside(rest)))
+            tried = (meeting((left, right), free, form, waiting, self.sizes) for form in forms)
+            met = next(filter(None, tried), None)
             if met is None:
                 rest = delta(left, right, rest)
             else:

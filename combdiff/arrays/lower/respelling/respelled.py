@@ -13,10 +13,11 @@ from operator import and_
 
 from combdiff.terms.alpha import alpha_equal, alpha_hash
 from combdiff.terms.conditions.choices import choice_of
-from combdiff.terms.conditions.guards import under, unguarded
+from combdiff.terms.conditions.guards import reads_beyond, under, unguarded
 from combdiff.terms.terms import (
     MINUS_ONE,
     Add,
+    App,
     Const,
     Delta,
     Indicator,
@@ -71,9 +72,10 @@ def factors_before_choices(t: Term) -> Term:
 
 
 def conditions_in_deltas(t: Term) -> Term:
-    """`t` with a condition of indices under the δ that it stands around, if this is one of two indices.
+    """`t` with a condition under the δ that it stands around, if this is one of two indices, or of entries in range.
 
-    A δ of other sides may stand under the condition because they are in range only there.
+    A δ of other sides may stand under the condition because they are in range only there. A condition of numbers stays
+    around a δ of two indices: what it chooses is written into an array along them.
 
     >>> from combdiff.terms.conditions.comparing import compared
     >>> from combdiff.terms.terms import ONE, fresh
@@ -89,6 +91,8 @@ def conditions_in_deltas(t: Term) -> Term:
 def _under_delta(t: Term) -> Term:
     match t:
         case Indicator(left, right, Delta(Var() as i, Var() as j, body)) if compares_indices(left, right):
+            return Delta(i, j, _under_delta(indicator(left, right, body)))
+        case Indicator(left, right, Delta(App() as i, App() as j, body)) if not reads_beyond(i) and not reads_beyond(j):
             return Delta(i, j, _under_delta(indicator(left, right, body)))
         case _:
             return t
