@@ -539,3 +539,14 @@ def test_where_a_definition_is_read_at_a_shifted_index_is_an_inequality() -> Non
     # a matrix of all pairs of rows would count them
     assert " @ " not in d.source(value=True), d.source(value=True)
     assert d.check()
+
+
+def test_a_factor_that_a_slope_brings_stays_under_the_condition() -> None:
+    """The slope of log Γ is infinite at 0, and stands beside another one that is guarded."""
+    program = "(a::C) -> real(cosh(where(0 < imag(a), lgamma(imag(a)), a)) * a)"
+    gradient, product = cd.grad(program).compile(), cd.hvp(program).compile()
+    k = 1 + 0.5j
+    for a in (0.5 + 2j, 0.3 - 1j):
+        slope = (gradient(a + 1e-6 * k) - gradient(a - 1e-6 * k)) / 2e-6
+        np.testing.assert_allclose(product(a, k), slope, rtol=1e-7)
+    assert np.isfinite(product(0j, k)) and np.isfinite(product(0.5 + 0j, k))

@@ -293,6 +293,9 @@ def _fits(index: Term, lower: int, upper: int) -> bool:
 def _parts(t: Term) -> tuple[Term, ...]:
     """The numbers that t is made of; what is compared is not among them: what is no number is in no order."""
     match t:
+        case Delta(left, right, body) if not isinstance(left.type, Index):
+            # a sum over reals puts what is compared in the place of a point: Σ_t δ(1/x, t, k) t is k/x
+            return (left, right, body)
         case Lam(_, body) | Sum(_, body) | Conj(body) | Proj(_, body) | Delta(_, _, body) | Indicator(_, _, body):
             return (body,)
         case Reduce():
