@@ -587,11 +587,12 @@ def _guarded_share(t: Term) -> Term | None:
             made = _shared(mul(*others, power(under(conditions, base), times)))
             if made is not None:
                 return under(conditions, made)
-    apart = [f for f in factors_of(t) if isinstance(f, Indicator | Delta)]
-    if isinstance(core, Mul) and any(exponent(f) is not None for g in apart for f in factors_of(held(g)[1])):
-        made = _quotient(core)
-        return None if made is None else under(conditions, made)
-    return None
+    apart = [u for f in factors_of(t) if isinstance(f, Indicator | Delta) for u in factors_of(held(f)[1])]
+    if not any(exponent(u) is not None for u in apart):
+        return None
+    made = _quotient(core) if isinstance(core, Mul) else None
+    met = not {*apart} <= {*factors_of(core)}
+    return under(conditions, made or core) if made or met else None
 
 
 def _over_more_than_a_sum(factors: Sequence[Term]) -> Term | None:
