@@ -15,7 +15,16 @@ from dataclasses import field
 from combdiff.calculus.naming import is_worth_a_name
 from combdiff.records import dataclass
 from combdiff.terms.conditions.choices import is_guard
-from combdiff.terms.conditions.guards import Condition, Guard, both, condition_of, is_finite, under, unguarded
+from combdiff.terms.conditions.guards import (
+    Condition,
+    Guard,
+    both,
+    condition_of,
+    is_finite,
+    partial_values,
+    under,
+    unguarded,
+)
 from combdiff.terms.conditions.ordering import existing, united
 from combdiff.terms.terms import (
     Add,
@@ -73,15 +82,6 @@ def demanded(bindings: Sequence[Binding], results: Sequence[Term], slopes: bool 
 def has_guards(bindings: Sequence[Binding], results: Sequence[Term]) -> bool:
     """Whether anything stands under a condition."""
     return any(is_guard(u) for t in (*(e for _, e in bindings), *results) for u in subterms(t))
-
-
-def partial_values(bindings: Sequence[Binding], known: Collection[Var] = ()) -> set[Var]:
-    """The definitions that may be infinite, or have infinite derivatives, where the data are finite."""
-    found = set(known)
-    for var, value in bindings:
-        if not is_finite(value, found):
-            found.add(var)
-    return found
 
 
 @dataclass(frozen=True, slots=True)

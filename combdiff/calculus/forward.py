@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from combdiff.calculus.combinators import eliminate
-from combdiff.calculus.demands import as_used, demanded, guarded_definitions, partial_values
+from combdiff.calculus.demands import as_used, demanded, guarded_definitions
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.conditions import moves, numbers_among, written_out
@@ -25,7 +25,7 @@ from combdiff.calculus.reverse import check_differentiable, cotangent_names, cot
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Guard, under, unguarded
+from combdiff.terms.conditions.guards import Guard, partial_values, under, unguarded
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.terms import (
     Add,

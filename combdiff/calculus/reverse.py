@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from combdiff.calculus.combinators import eliminate
-from combdiff.calculus.demands import Guarded, as_used, demanded, guarded_definitions, partial_values
+from combdiff.calculus.demands import Guarded, as_used, demanded, guarded_definitions
 from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.peaks import with_conditions_settled, without_moving_peaks
@@ -27,7 +27,7 @@ from combdiff.calculus.pushforward import sum_of
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Guard
+from combdiff.terms.conditions.guards import Guard, partial_values
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.laws.inclusion import included
 from combdiff.terms.terms import (

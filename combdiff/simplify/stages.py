@@ -16,7 +16,6 @@ from dataclasses import field, replace
 from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
-from combdiff.calculus.demands import partial_values
 from combdiff.calculus.floating import float_lets, unfold
 from combdiff.calculus.functions.intervals import with_intervals_again
 from combdiff.calculus.functions.points import Points
@@ -54,9 +53,10 @@ from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.terms.conditions.divided import Divisor
+from combdiff.terms.conditions.guards import partial_values
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.laws.inclusion import written_where_needed
-from combdiff.terms.laws.shares import with_whole_shares
+from combdiff.terms.laws.shares import asked_once, with_whole_shares
 from combdiff.terms.listings import with_entries_together
 from combdiff.terms.terms import (
     Lam,
@@ -332,12 +332,13 @@ class Simplifier:
         divided, infinite = self._divided(bindings), partial_values(bindings, self.infinite)
 
         def rewrite(entries: list[Term]) -> list[Term]:
-            entries = [*map(written_where_needed, entries)]
+            entries = asked_once([*map(written_where_needed, entries)], infinite, bindings)
             terms, account = contract(entries, expand=expand, budget=self.budget, ask=self._ask_again)
             families.update(account)
             terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
             terms = [with_whole_shares(with_intervals_again(t, self.intervals), self.read) for t in terms]
             terms = [stated_once(t, self.least, divided, infinite) for t in terms]
+            terms = asked_once(terms, infinite, bindings)
             # what is left of conditions on an index may be one value of it
             terms = [solved_within_ranges(t, self.read) for t in terms]
             return [without_needless_conditions(t, infinite) for t in terms] if divided else terms
@@ -417,7 +418,9 @@ class Simplifier:
         ordered = order(with_cases_in_one_sum(with_plain_parts(body)) if last else body)
         bindings = parts_of(ordered)[0]
         infinite = partial_values(bindings, self.infinite)
-        together = with_entries_together(stated_once(ordered, self.least, self._divided(bindings), infinite))
+        stated = stated_once(ordered, self.least, self._divided(bindings), infinite)
+        (stated,) = asked_once([stated], infinite, bindings)
+        together = with_entries_together(stated)
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)

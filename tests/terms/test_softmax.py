@@ -75,7 +75,7 @@ LAWS = {
         "(x::RV) -> k -> exp(x(k)) / sum(i, where(1 <= i, exp(x(i))))"
     ),
     "(x::RV) -> k -> where(1 <= k, exp(x(k))) / sum(i, 1 <= i, exp(x(i)))": (
-        "(x::RV) -> k -> where(1 <= k, softmax(i, 1 <= i, x(i))(k))"
+        "(x::RV) -> k -> softmax(i, 1 <= i, x(i))(k)"
     ),
     # the sum of the weights may be below 0, as what it divides may be
     "(w::RV, x::RV) -> log(sum(i, w(i) * exp(x(i))) / sum(i, w(i)))": (

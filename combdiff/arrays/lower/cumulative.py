@@ -135,9 +135,14 @@ def shares_apart(
         if isinstance(f, Add):
             others = [under(guard, g) for m, (guard, g) in enumerate(factors) if m != n]
             parts = [mul(*others, u) for u in terms_of(f)]
-            if all(cumulative(summed, part, sizes, finite) is not None for part in parts):
+            if all(_is_made_up(summed, part, sizes, finite) for part in parts):
                 return add(*(total(summed, part) for part in parts))
     return None
+
+
+def _is_made_up(summed: Sequence[Var], body: Term, sizes: Mapping[Domain, int], finite: Callable[[Term], bool]) -> bool:
+    """Whether a sum is a cumulative one, or is made of such ones."""
+    return any(made(summed, body, sizes, finite) is not None for made in (cumulative, shares_apart))
 
 
 def cumulative_logarithm(t: Reduce) -> Cumulative | None:

@@ -210,6 +210,15 @@ def _takes_part(mark: Term) -> bool:
     return weight == ONE and not any(reads_beyond(side) for c in guard for side in (c.left, c.right))
 
 
+def partial_values(bindings: Iterable[tuple[Var, Term]], known: Collection[Var] = ()) -> set[Var]:
+    """The definitions that may be infinite, or have infinite derivatives, where the data are finite."""
+    found = set(known)
+    for var, value in bindings:
+        if not is_finite(value, found):
+            found.add(var)
+    return found
+
+
 def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
     """Whether an entry of a tensor is read that exists only under a condition, and none in t is on its index.
 

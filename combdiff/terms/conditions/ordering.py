@@ -15,7 +15,17 @@ from itertools import islice, permutations, product
 from math import gcd, lcm
 
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, condition_of, is_whole, under, unguarded
+from combdiff.terms.conditions.guards import (
+    Condition,
+    Finite,
+    Guard,
+    both,
+    condition_of,
+    is_whole,
+    negated,
+    under,
+    unguarded,
+)
 from combdiff.terms.terms import (
     ONE,
     ZERO,
@@ -190,7 +200,9 @@ def implies(one: Condition, other: Condition) -> bool:
     match other.right:
         case Call("abs", (x,)) if not other.equal and not is_complex(x.type):
             # a ≤ x or a ≤ −x, and so a ≤ |x|
-            if any(implies(one, Condition(other.left, side)) for side in (x, neg(x))):
+            if any(implies(one, Condition(other.left, side)) for side in (x, negated(x))):
+                return True
+            if one == Condition(other.left, Call("abs", (negated(x),))):
                 return True
     if _is_looser(other, one) or _is_witness(one, other):
         return True

@@ -16,12 +16,14 @@ from itertools import islice, product
 from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.branches import above_zero, at_least_zero
-from combdiff.terms.conditions.comparing import different
-from combdiff.terms.conditions.guards import Condition, held, under, unguarded
+from combdiff.terms.conditions.comparing import body_of_reduction, different
+from combdiff.terms.conditions.guards import Condition, Guard, held, partial_values, under, unguarded
+from combdiff.terms.conditions.ordering import implies
 from combdiff.terms.laws import exponentials
 from combdiff.terms.laws.exponentials import exponent, softplus
 from combdiff.terms.laws.normal import logarithm_of_tail, other_tail, over_tail, without_log_2
 from combdiff.terms.laws.opening import opened
+from combdiff.terms.laws.shares import asked_once
 from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh, without_softplus
 from combdiff.terms.nodes import body_of
 from combdiff.terms.terms import (
@@ -34,6 +36,7 @@ from combdiff.terms.terms import (
     App,
     Call,
     Const,
+    Delta,
     Indicator,
     Let,
     Mul,
@@ -82,7 +85,10 @@ def with_softmax(program: Term) -> Term:
     bindings = [b for t in subterms(program, Let) for b in t.bindings]
     while more := [(v, e) for v, e in bindings if v not in values and _is_of_exponentials(e, values)]:
         values.update(more)
-    return Traverser(lambda t: _without_unread(_stable(t, values)))(program)
+    stable = Traverser(lambda t: _without_unread(_stable(t, values)))(program)
+    bindings = [b for t in subterms(stable, Let) for b in t.bindings]
+    (once,) = asked_once([stable], partial_values(bindings), bindings)
+    return once
 
 
 def _may_overflow(t: Term) -> bool:
@@ -100,10 +106,13 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         case Mul() | Pow(Add(), _):
             of = opened(t, values, _in_place)
             made = _quotient(of) if isinstance(of, Mul | Pow) else None
+            made = made or _guarded_share(of)
         case Add():
             made = with_tanh(t) or other_tail(t) or without_softplus(t)
         case Call("exp", (Add() as u,)):
             made = _exponential(opened(u, values, _in_place))
+        case Indicator() | Delta():
+            made = _guarded_share(opened(t, values, _in_place))
         case Reduce("logsumexp") if (found := _Exponentials.of_logarithm(t)) is not None:
             bare = found.without_shares_as_weights()
             made = None if bare is found else bare.logarithm()
@@ -401,7 +410,7 @@ class _Exponentials:
                     return None
                 case _:
                     (outside if f.free.isdisjoint(t.indices) else weights).append(f)
-        if not exponents or not all(isinstance(c, Condition) for c in conditions):
+        if not exponents:
             return None
         whole = _with_softplus(add(*exponents))
         return cls(t.indices, tuple(conditions), whole, mul(*outside), mul(*weights))
@@ -412,7 +421,7 @@ class _Exponentials:
         for u in terms_of(t):
             if isinstance(u, Reduce) and u.kind == "logsumexp":
                 conditions, weight = held(u.mark)
-                whole = add(held(u.body)[1], sub(t, u))
+                whole = add(body_of_reduction(u), sub(t, u))
                 return cls(u.indices, tuple(conditions), whole, ONE, weight)
         return None
 
@@ -446,24 +455,26 @@ class _Exponentials:
             share = self.share(inner.body)
             return None if share is None else total(inner.indices, share)
         conditions, core = held(t)
-        factors = factors_of(core)
-        for n, f in enumerate(factors):
-            others = [*factors[:n], *factors[n + 1 :]]
-            rest = mul(*others)
-            if (u := exponent(f)) is not None:
-                place = self.place(u, conditions)
-                left = None if place is None else self.unweighted(others, place)
-                if left is None:
-                    continue
-                rest = mul(*left)
-            elif isinstance(f, Sum | Indicator) and (inside := self.share(f)) is not None:
-                return under(conditions, mul(rest, inside))
-            else:
-                continue
-            if place is not None:
-                entry = apply(self.reduced("softmax")[0], *place)
-                return under(conditions, mul(rest, entry, power(self.outside, MINUS_ONE)))
-        return None
+        exponentials_ = [f for f in factors_of(core) if exponent(f) is not None]
+        for n, f in enumerate(factors_of(core)):
+            others = [*factors_of(core)[:n], *factors_of(core)[n + 1 :]]
+            if f in exponentials_ and (share := self.share_of((f,), others, conditions)) is not None:
+                return share
+            if isinstance(f, Sum | Indicator | Delta) and (inside := self.share(f)) is not None:
+                return under(conditions, mul(*others, inside))
+        if len(exponentials_) < 2:
+            return None
+        return self.share_of(exponentials_, [f for f in factors_of(core) if f not in exponentials_], conditions)
+
+    def share_of(self, own: Sequence[Term], others: Sequence[Term], conditions: Guard) -> Term | None:
+        """A product of exponentials and other factors under conditions, divided by the sum, if they are one of it."""
+        whole = exponent(mul(*own))
+        place = None if whole is None else self.place(whole, conditions)
+        left = None if place is None else self.unweighted(others, place)
+        if place is None or left is None:
+            return None
+        entry = apply(self.reduced("softmax")[0], *place)
+        return under(conditions, mul(*left, entry, power(self.outside, MINUS_ONE)))
 
     def unweighted(self, factors: Sequence[Term], place: Sequence[Term]) -> list[Term] | None:
         """The factors without the weight of the exponential at a place, which is to be among them."""
@@ -482,7 +493,8 @@ class _Exponentials:
             at = dict(zip(self.indices, place, strict=True))
             if alpha_equal(substitute(self.exponent, at), exponent):
                 own = substitute(under(self.conditions, Call("exp", (exponent,))), at)
-                return place if own != ZERO and all(c in conditions for c in held(own)[0]) else None
+                is_held = all(any(implies(c, needed) for c in conditions) for needed in held(own)[0])
+                return place if own != ZERO and is_held else None
         return None
 
 
@@ -544,22 +556,43 @@ def _shared(t: Term) -> Term | None:
                 found = _Exponentials.of(below)
             case _:
                 continue
-        above = [*factors[:n], *factors[n + 1 :]]
-        if found is not None and found.weight != ONE and not is_complex(t.type):
-            # the weight is another factor
-            if (share := found.share(mul(*above))) is not None:
-                return mul(share, power(below, number(m.real + 1)))
+        if found is None or is_complex(t.type):
             continue
-        for k, g in enumerate(above) if found is not None else ():
+        above = [*factors[:n], *factors[n + 1 :]]
+        # a weight is another factor
+        for k, g in enumerate(above if found.weight == ONE else ()):
             for base, times in dict.fromkeys(((g, ONE), _repeated(g))):
-                assert found is not None, "a sum of exponentials"
-                if is_complex(t.type) or (share := found.share(base)) is None:
+                if (share := found.share(base)) is None:
                     continue
                 shares = min(times.real, -m.real)
                 left = (power(below, number(m.real + shares)), power(base, number(times.real - shares)))
                 made = mul(*above[:k], *above[k + 1 :], *left, power(share, number(shares)))
                 return _shared(made) or made
+        if (share := found.share(mul(*above))) is not None:
+            return mul(share, power(below, number(m.real + 1)))
     return None
+
+
+def _guarded_share(t: Term) -> Term | None:
+    """[k ≠ i] exp(e(k))/Σ_{j ≠ i} exp(e(j)) as a share; an exponential under a condition meets what is beside it."""
+    conditions, core = held(t)
+    factors = factors_of(core) if conditions else ()
+    for n, f in enumerate(factors):
+        others = [*factors[:n], *factors[n + 1 :]]
+        base, times = _repeated(f)
+        made = _exponential(base.args[0], conditions) if isinstance(base, Call) and base.primitive == "exp" else None
+        if made is not None:
+            return under(conditions, mul(*others, power(made, times)))
+        if exponent(base) is not None:
+            made = _shared(mul(*others, power(under(conditions, base), times)))
+            if made is not None:
+                return under(conditions, made)
+    apart = [u for f in factors_of(t) if isinstance(f, Indicator | Delta) for u in factors_of(held(f)[1])]
+    if not any(exponent(u) is not None for u in apart):
+        return None
+    made = _quotient(core) if isinstance(core, Mul) else None
+    met = not {*apart} <= {*factors_of(core)}
+    return under(conditions, made or core) if made or met else None
 
 
 def _over_more_than_a_sum(factors: Sequence[Term]) -> Term | None:
@@ -617,14 +650,14 @@ def _repeated(t: Term) -> tuple[Term, Const]:
             return t, ONE
 
 
-def _exponential(t: Term) -> Term | None:
-    """exp(e − logsumexp(e)) is a softmax."""
+def _exponential(t: Term, conditions: Guard = ()) -> Term | None:
+    """exp(e − logsumexp(e)) is a softmax, under the conditions of the sum if it has some."""
     for u in terms_of(t):
         c, whole = split_coefficient(u)
         if c == MINUS_ONE and isinstance(whole, Reduce) and whole.kind == "logsumexp":
-            conditions, body = held(whole.body)
-            all_ = _Exponentials(whole.indices, tuple(conditions), body, ONE)
-            place = all_.place(add(t, whole), ()) if whole.mark == ONE else None
+            marks, weight = held(whole.mark)
+            all_ = _Exponentials(whole.indices, marks, body_of_reduction(whole), ONE)
+            place = all_.place(add(t, whole), conditions) if weight == ONE else None
             if place is not None:
                 return apply(all_.reduced("softmax")[0], *place)
     return None
@@ -644,7 +677,7 @@ def _is_of_exponentials(value: Term, values: Mapping[Var, Term]) -> bool:
             return _is_of_exponentials(u, values)
         case Mul(parts) | Add(parts):
             return any(_is_of_exponentials(u, values) for u in parts)
-        case Sum(_, body) | Indicator(_, _, body) | Pow(body, Const()):
+        case Sum(_, body) | Indicator(_, _, body) | Delta(_, _, body) | Pow(body, Const()):
             return _is_of_exponentials(body, values)
         case (Var() as v) | App(Var() as v, _):
             return v in values
