@@ -45,10 +45,11 @@ SCORES = {"A": "{}(t, {})", "a": "{}({})"}
 """Of pairs, and of single places: the shares of these are cumulative sums where the condition is a running one."""
 
 SMALL = [
-    *((spelling, "s <= t", "a") for spelling in SPELLINGS),
-    *(("in front", condition, "A") for condition in CONDITIONS),
+    ("in front", "s <= t", "A"),
     ("around", "s < t", "a"),
-    ("around", "m(s) == m(t)", "a"),
+    ("function", "m(s) == m(t)", "A"),
+    ("logarithm", "x(s) < x(t)", "A"),
+    ("less the largest", "s != t", "A"),
 ]
 LARGE = thinned(((a, b, c) for a in SPELLINGS for b in CONDITIONS for c in SCORES if (a, b, c) not in SMALL), every=7)
 
