@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import inf
 
 from combdiff.terms.arithmetic import add, mul, neg, number, power, split_coefficient
-from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
+from combdiff.terms.branches import above_zero, at_least_zero, is_scale, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
@@ -138,9 +138,9 @@ def _logarithm(u: Term) -> Term | None:
     match u:
         case Mul(factors) if all(map(above_zero, factors)):
             return add(*(call("log", f) for f in factors))
-        case Call("sqrt", (base,)) if above_zero(base):
+        case Call("sqrt", (base,)) if is_scale(base):
             return mul(number(HALF.real), call("log", base))
-        case Pow(base, exponent) if above_zero(base) and not is_complex(exponent.type):
+        case Pow(base, exponent) if is_scale(base) and not is_complex(exponent.type):
             return mul(exponent, call("log", base))
         case Reduce("det", of) if not is_complex(u.type):
             return Reduce("logdet", of)
