@@ -49,7 +49,13 @@ FUNCTIONS = {
     "kron": "write the product with an index for each slot: (i, j, k, l) -> {0}(i, j) * {1}(k, l)",
     "einsum": "write the sum: sum((j, k), A(i, j) * B(j, k))",
     "adj": "write {0}'",
-    "eye": "write I, beside a matrix, or (i, j) -> delta(i, j, 1)",
+    **dict.fromkeys(("eye", "identity"), "write I, beside a matrix, or (i, j) -> delta(i, j, 1)"),
+    **dict.fromkeys(
+        ("flatten", "ravel", "reshape"),
+        "leave it out: a tensor keeps its indices, and a sum takes several, sum((i, j), A(i, j)^2)",
+    ),
+    "numel": "name the sizes, A::RM{{n, m}}, and write n * m",
+    "laplacian": "write (x::RV{{n}}) -> sum(i, jvp(grad(f))(x, j -> delta(i, j, 1))(i)) for a map f of vectors",
     "average": "write mean(i, {0}(i))",
     "std": "define m = mean(i, x(i)), and write sqrt(mean(i, (x(i) - m)^2))",
     "var": "define m = mean(i, x(i)), and write mean(i, (x(i) - m)^2)",
@@ -117,7 +123,7 @@ FUNCTIONS = {
     "ln": "write log({0})",
     "exp2": "write 2^{0}",
     "square": "write {0}^2",
-    "pow": "write {0}^{1}",
+    **dict.fromkeys(("pow", "power"), "write {0}^{1}"),
     "sec": "write 1 / cos({0})",
     "csc": "write 1 / sin({0})",
     "cot": "write 1 / tan({0})",
@@ -129,7 +135,7 @@ FUNCTIONS = {
     "arcsinh": "write asinh({0})",
     "arccosh": "write acosh({0})",
     "arctanh": "write atanh({0})",
-    "expit": "write sigmoid({0})",
+    **dict.fromkeys(("expit", "σ"), "write sigmoid({0})"),
     **dict.fromkeys(("gammaln", "loggamma", "lnΓ", "logΓ", "lngamma"), "write lgamma({0})"),
     "Γ": "write gamma({0})",
     **dict.fromkeys(
@@ -154,8 +160,8 @@ FUNCTIONS = {
     "fmin": "write min({0}, {1})",
     "logistic": "write sigmoid({0})",
     "sgn": "write sign({0})",
-    "Re": "write real({0})",
-    "Im": "write imag({0})",
+    **dict.fromkeys(("Re", "ℜ"), "write real({0})"),
+    **dict.fromkeys(("Im", "ℑ"), "write imag({0})"),
     "arg": "write angle({0})",
     "conjugate": "write {0}'",
     "heaviside": "write where(0 <= {0}, 1)",
@@ -168,7 +174,7 @@ FUNCTIONS = {
     ),
     **dict.fromkeys(("linspace", "arange", "range"), "write a map of an index: (i::N{{10}}) -> i / 9"),
     "odeint": LOOP,
-    "ifelse": _STEP,
+    **dict.fromkeys(("ifelse", "piecewise", "Piecewise", "cases"), _STEP),
     "return": "leave return out: the last line of begin … end is its value",
     "if": _STEP,
     "Sum": "write sum(i, …), with the index alone",
@@ -309,6 +315,10 @@ def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
         return IMAGINARY
     if name == "e":
         return "write exp(x) for a power of Euler's number, e^x; another number is a parameter, `(e::R) -> …`"
+    if name.lower() in ("inf", "infinity", "nan", "∞"):
+        return "leave out what takes no part by a condition: maximum(j, j != i, x(j)), where(j <= i, x(j))"
+    if name.lower() in ("true", "false"):
+        return "write 1 or 0 for a number, and nothing for a condition that always holds"
     if not name.isidentifier():
         return "write numbers with digits: 1/2"
     if name in _SIZES:

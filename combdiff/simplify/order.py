@@ -112,6 +112,8 @@ class ReadingOrder:
             case Pow(base, Const() as n) if self.collect and n.is_integer and n.real < 0:
                 size, rest = content(self(base, met))
                 return mul(power(size, n), power(rest, n))
+            case Pow(Add(terms), Const() as n) if self.collect and n.is_integer and all(map(_is_negative, terms)):
+                return mul(power(MINUS_ONE, n), power(self(add(*map(neg, terms)), met), n))
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
                 return self._sum_of(ordered, met) if self.collect else add(*ordered)

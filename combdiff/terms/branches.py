@@ -134,6 +134,24 @@ def above_zero(t: Term) -> bool:
             return False
 
 
+def is_scale(t: Term) -> bool:
+    """Whether `t` is provably above zero, where π is a number too.
+
+    The logarithm of a product is a sum of those of what is declared to be positive, and log(2π) stays as it is.
+
+    >>> from combdiff.terms.terms import PI, mul, number
+    >>> is_scale(Call("sqrt", (mul(number(2), PI),))), above_zero(PI)
+    (True, False)
+    """
+    match t:
+        case Mul(parts) | Add(parts):
+            return all(map(is_scale, parts))
+        case Call("sqrt", (base,)) | Pow(base, Const()):
+            return is_scale(base)
+        case _:
+            return t == Call("pi", ()) or above_zero(t)
+
+
 def _unpaired(factors: tuple[Term, ...]) -> list[Term]:
     """The factors that are left without those that stand beside their conjugates."""
     left = Counter(factors)

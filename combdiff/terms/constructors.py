@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import inf
 
 from combdiff.terms.arithmetic import add, mul, neg, number, power, split_coefficient
-from combdiff.terms.branches import above_zero, at_least_zero, leaves_them_at
+from combdiff.terms.branches import above_zero, at_least_zero, is_scale, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
@@ -138,9 +138,9 @@ def _logarithm(u: Term) -> Term | None:
     match u:
         case Mul(factors) if all(map(above_zero, factors)):
             return add(*(call("log", f) for f in factors))
-        case Call("sqrt", (base,)) if above_zero(base):
+        case Call("sqrt", (base,)) if is_scale(base):
             return mul(number(HALF.real), call("log", base))
-        case Pow(base, exponent) if above_zero(base) and not is_complex(exponent.type):
+        case Pow(base, exponent) if is_scale(base) and not is_complex(exponent.type):
             return mul(exponent, call("log", base))
         case Reduce("det", of) if not is_complex(u.type):
             return Reduce("logdet", of)
@@ -238,6 +238,8 @@ def indicator(left: Term, right: Term, body: Term) -> Term:
         return body
     if isinstance(left, Const) and isinstance(right, Const):
         return body if left.real <= right.real else ZERO
+    if left == ONE and isinstance(right, Sum) and _counts_itself(right):
+        return body
     if any(interval_of(v.kind) is not None for v in left.free | right.free):
         if left == ends_of(right.type)[0] or right == ends_of(left.type)[1]:
             return body
@@ -247,6 +249,26 @@ def indicator(left: Term, right: Term, body: Term) -> Term:
         if a is not None and b is not None and a[0] > b[1]:
             return ZERO
     return Indicator(left, right, body)
+
+
+def _counts_itself(of: Sum) -> bool:
+    """Whether one of those that are counted is there for sure: Σ_v δ(J(v), J(w), 1) counts w."""
+    match of.indices, of.body:
+        case (Var() as v,), Delta(left, right, body) if body == ONE:
+            pairs = ((left, right), (right, left))
+            return any(_found_at(v, own, other) for own, other in pairs)
+        case _:
+            return False
+
+
+def _found_at(v: Var, own: Term, other: Term) -> bool:
+    """Whether an entry is another one with a free index in the place of v."""
+    match own, other:
+        case App(f, (a,)), App(g, (b,)):
+            there = isinstance(b, Var) and a == v != b and b.kind == v.kind
+            return f == g and v not in f.free and (there or _found_at(v, a, b))
+        case _:
+            return False
 
 
 def _bounds(t: Term) -> tuple[Fraction | float, Fraction | float] | None:

@@ -213,6 +213,26 @@ def test_entries_are_compared_in_their_own_range() -> None:
     assert np.isclose(evaluate(term.body.body, given), 14)  # type: ignore[attr-defined, arg-type]
 
 
+@pytest.mark.parametrize("groups", ["i -> ", "(i::N) -> ", "(i::N{n}) -> "])
+def test_a_parameter_that_is_compared_has_the_range_of_the_entries(groups: str) -> None:
+    program = f"(J::(N{{m}}) -> N{{n}}) -> (x::RV{{m}}) -> begin; D = {groups}sum(e, delta(J(e), i, x(e)))"
+    value, gradient = cd.grad(program + "\nsum(i, D(i)^2); end").compile(value=True)([1, 0, 1], [1.0, 2.0, 3.0], n=3)
+    assert value == 20
+    np.testing.assert_allclose(gradient, [8, 4, 8])
+
+
+def test_the_group_of_an_entry_is_not_empty() -> None:
+    """Attention over the edges of a graph: a share is read where its node has an edge, as that of an edge has."""
+    d = cd.grad("""
+(t::(N{e}) -> N{v}, y::RV{v}, H::RM) -> (z::RV{e}) -> begin
+  u = q -> exp(z(q))
+  D = i -> sum(q, delta(t(q), i, u(q)))
+  O = (i, k) -> sum(q, delta(t(q), i, u(q) / D(i) * H(q, k)))
+  sum((i, k), y(i) * O(i, k)^2)
+end""")
+    assert "where" not in str(d) and d.check()
+
+
 def test_the_sum_of_each_group_is_made_once() -> None:
     program = "(J::(N) -> N{n}, w::RV) -> (x::RV) -> sum(j::N{n}, sum(e, delta(J(e), j, w(e) * x(e)))^2)"
     d = cd.grad(program)

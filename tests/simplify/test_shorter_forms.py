@@ -205,6 +205,36 @@ def test_the_slope_of_a_saturated_rate_keeps_its_digits(rate: str, value: bool) 
         assert np.isclose(found[1] if value else found, 6 / (3 + s) ** 2, rtol=1e-14)
 
 
+ALL_NEGATIVE = {
+    "x * (-b - c / 2)": "-x * (b + 1/2 * c)",
+    "(-b - c)^2": "(b + c)^2",
+    "(-b - c / 2)^3": "-(b + 1/2 * c)^3",
+    "-sum(i::N{3}, x^i * (-b - c * i / 2))": "sum(i::N{3}, x^i * (b + 1/2 * c * i))",
+}
+
+
+@pytest.mark.parametrize("text", ALL_NEGATIVE)
+def test_a_sum_has_not_a_minus_before_each_term(text: str) -> None:
+    assert str(cd.simplified(f"(b::R, c::R, x::R) -> {text}")).split("-> ")[-1] == ALL_NEGATIVE[text]
+
+
+POWERS_OF_QUOTIENTS = {
+    "(c::R, k::R) -> (b::R) -> ((k * b - c) / (k * b + c))^2": "4 * c * k * (k * b - c) / (k * b + c)^3",
+    "(c::R) -> (b::R) -> ((b - c) / (b + c))^3": "6 * c * (b - c)^2 / (b + c)^4",
+    "(c::C, k::R) -> (b::C) -> abs2((k * b - c) / (k * b + c))": (
+        "4 * c' * k * (k * b - c) / (k * b + c) / (k * b' + c')^2"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", POWERS_OF_QUOTIENTS)
+def test_the_gradient_of_a_power_of_a_quotient_keeps_its_digits(text: str) -> None:
+    """(b − c) / (b + c)² − (b − c)² / (b + c)³ loses digits where b is much larger than c."""
+    d = cd.grad(text)
+    assert str(d).split("-> ")[-1] == POWERS_OF_QUOTIENTS[text]
+    assert d.check()
+
+
 @pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 5, 7))])
 def test_deviations_from_another_mean_are_kept(n: int) -> None:
     """Σ v(i) (x(i) − m) is not zero for the mean with weights w, nor Σ (x(i) − m) then."""

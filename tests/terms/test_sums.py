@@ -39,8 +39,15 @@ LAWS = {
     "exp(x)^2 / (1 + exp(x)^2)": "sigmoid(2 * x)",
     "y * exp(x) / (2 + y * exp(x))^2": "y / (2 + y * exp(x)) / (y + 2 * exp(-x))",
     "exp(x) / (exp(x) - 1)": "1 / (1 - exp(-x))",
+    # logistic growth: an inner sum of exponentials counts, too
+    "exp(x) / (y + 2 * (exp(x) - 1))": "1 / (2 + (y - 2) * exp(-x))",
+    "y * exp(x) / (2 + y * (exp(x) - 1))": "y / (y + (2 - y) * exp(-x))",
     "exp(2 * x) / (exp(x) + exp(2 * x) + exp(y))": "exp(x - softplus(x) - softplus(y - x - softplus(x)))",
     "cosh(x) / sinh(x)": "1 / tanh(x)",
+    # a scale of numbers and π, as normal densities have
+    "log(exp(x) / sqrt(2 * pi) + exp(y) / sqrt(2 * pi))": "x + softplus(y - x) - 1/2 * log(2 * pi)",
+    "log(exp(x) + 1 / sqrt(2 * pi))": "softplus(x + 1/2 * log(2 * pi)) - 1/2 * log(2 * pi)",
+    "log(exp(x) / (2 * pi)^(3/2) + exp(y))": "x + softplus(y + 3/2 * log(2 * pi) - x) - 3/2 * log(2 * pi)",
     # nothing here can overflow, or the sign is not known
     "log(2 + exp(-x^2))": "log(2 + exp(-x^2))",
     "log(2 - exp(x))": "log(2 - exp(x))",
@@ -216,3 +223,29 @@ def test_a_tangent_counts_beside_a_kink_where_the_slope_of_what_follows_is_infin
                 warnings.simplefilter("error")
                 found = f(numbers.to(np.array(x)), numbers.to(np.array([2.0, 3.0])))
             assert float(numbers.back(found)) == expected
+
+
+MIXTURE = """
+(y::RV) -> (p::R, m::R, l::R) -> begin
+  q = 1 / (1 + exp(-p))
+  s = exp(l)
+  f = i -> q * exp(-(y(i) - m)^2 / (2 * s^2)) / (sqrt(2 * pi) * s) + (1 - q) * exp(-y(i)^2 / 2) / sqrt(2 * pi)
+  sum(i, log(f(i)))
+end"""
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mixture_of_two_normal_densities_is_right_far_away() -> None:
+    y, m, scale = 500.0, -400.0, 0.1
+
+    def value(p: Any) -> Any:
+        q, s = 1 / (1 + exp(-p)), exp(mpmath.mpf(scale))
+        return (
+            log(q * exp(-((y - m) ** 2) / (2 * s**2)) / s + (1 - q) * exp(-(mpmath.mpf(y) ** 2) / 2))
+            - log(2 * mpmath.pi) / 2
+        )
+
+    found, *gradient = cd.grad(MIXTURE).compile(value=True)(np.array([y]), 0.3, m, scale)
+    with mpmath.workdps(50):
+        assert float(found) == pytest.approx(float(value(mpmath.mpf(0.3))), rel=1e-12)
+        assert float(gradient[0]) == pytest.approx(float(mpmath.diff(value, mpmath.mpf(0.3))), rel=1e-12)

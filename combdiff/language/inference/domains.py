@@ -90,6 +90,11 @@ class Ranges:
         """Whether nothing at all says how far `node` ranges."""
         return self.is_open(node) and not self._facts[self._find(node)].slot
 
+    def is_without_range(self, node: Domain) -> bool:
+        """Whether nothing says how far `node` ranges but that it is an index from 0, as in `i::N`."""
+        facts = self._facts[self._find(node)]
+        return facts.domain is None and not facts.slot
+
     def note_arithmetic(self, node: Domain, slot: Domain) -> None:
         """An index of this range stands in `slot`, but not bare."""
         self._facts[self._find(node)].near = slot

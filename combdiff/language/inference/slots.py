@@ -138,7 +138,7 @@ class Slots:
         for index, slot, span, _ in self._arithmetic:
             self._adopt(index, slot, span)
         for own, of, span in self._met:
-            if self.ranges.is_unknown(own):
+            if self.ranges.is_without_range(own):
                 self.ranges.unite(own, of, span)
         for index, slot, _, _ in self._arithmetic:
             for domain in domains_compared(index):

@@ -450,7 +450,11 @@ class Builder:
 
 def _refuse_number(called: Expr, span: Span) -> None:
     if isinstance(called, Numeral):
-        raise LanguageError("a number cannot be applied", span=span, remedy="write a product with *: 2 * (x + y)")
+        raise LanguageError(
+            "a number cannot be applied",
+            span=span,
+            remedy="write a product with *, 2 * (x + y), and a power of a function as sin(x)^2",
+        )
 
 
 def _type_name(parts: Sequence[Token]) -> TypeName:

@@ -127,6 +127,7 @@ _POWERS = "write powers with ^: x^2"
 _NORM = "write norm(x) for ‖x‖"
 _NORM_ALONE = "write norm(A) alone: it is Euclid's norm of a vector, and that of Frobenius of a matrix"
 _INDEX_ALONE = "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
+_LITERAL = r"(?P<left>[\d.]*\d([eE][-+]?\d+)?) *"
 _HEAD_OF_SUM = r"(\bsum|\bprod|\bmean|∑)\((\w+|\([^()]*\)) *"
 _SLOTS = (
     "write x::RV{{n}} for a vector of n numbers, A::RM{{n, m}} for a matrix, (N{{n}}, N{{m}}, N{{k}}) -> R for more"
@@ -209,6 +210,7 @@ OF_CHARACTERS = (
     Remedy("write abs(x) for |x|, det(A) for |A|, and f ▷ g to apply f, then g", words="|"),
     Remedy(_NORM, words="‖"),
     Remedy("write -> for a map", words="→ ↦"),
+    Remedy("write gamma(x + 1) for x!", words="!", before=r"[\w)] *", after=r"!(?!=)"),
     Remedy("write `not` before a condition, != between numbers that are not equal", words="!"),
     Remedy("write where(c, a, b) for a where c holds, and b elsewhere", words="?"),
     Remedy("write `and` between conditions", words="& ∧"),
@@ -216,6 +218,8 @@ OF_CHARACTERS = (
     Remedy("write `not` before a condition", words="¬"),
     Remedy("write x::T for a type, :conj for an action", words=":"),
     Remedy("write sqrt(x)", words="√"),
+    Remedy("write cbrt(x)", words="∛"),
+    Remedy("write grad(f)(x) for the derivative of a function", words="∂"),
     Remedy("write sum(x::R, f(x)) for an integral", words="∫"),
     Remedy("write a comment after #, and the remainder of a by b as mod(a, b)", words="%"),
     Remedy("remove it"),
@@ -232,6 +236,21 @@ OF_WORDS = (
     Remedy(_NORM_ALONE, words="'", before=r"\bnorm\([^\n]*, *"),
     Remedy(_NORM_ALONE, kinds="EQUALS", before=r"\bnorm\([^\n]*, *ord *"),
     Remedy(INDICES_FIRST, kinds="NAME SUM NUMBER", before=r"(Σ_?|∑_?|\bsum_)\w{1,4} *"),
+    Remedy(
+        "write maximum(i, x(i)), and minimum(i, x(i)) for the least",
+        kinds="NAME SUM NUMBER",
+        before=r"\b(max|min)_\w{1,4} *",
+    ),
+    Remedy("write mod(a, b)", words="mod", wanted="PLUS"),
+    Remedy("write powers without braces: x^2, x^(n + 1)", kinds="LBRACE", before=r"\^ *"),
+    Remedy("write indices in parentheses: A(i, j), delta(i, j, x(i))", kinds="LBRACE", before=r"\w_ *"),
+    Remedy(
+        "write {name} = true",
+        kinds="END SEP",
+        before=r"\b(?P<name>periodic|symmetric|list|linear|positive|definite|increasing|fixed)\s*",
+        wanted="EQUALS",
+    ),
+    Remedy("{name} is a word of the language; choose another name", kinds="TYPED", before=r"\b(?P<name>sum|let) *"),
     Remedy(_INDEX_ALONE, kinds="EQUALS", before=r"(\bsum|\bprod|∑)\(\s*\w+ *"),
     Remedy(
         "an argument has no name here; sum one index of a matrix with a map: i -> sum(j, A(i, j))",
@@ -287,11 +306,11 @@ OF_WORDS = (
     Remedy(_SLOTS, before=r"::\s*[RC]( *\^[^,)]*)? *", after=r"[\[(^]"),
     Remedy(_TENSOR, kinds="RPAR", before=r"::\s*\([\w, {{}}]*\)\s*"),
     Remedy(_TENSOR, before=r"::\s*N *", wanted="ARROW"),
-    Remedy("the imaginary unit is im: {left} * im", kinds="NAME", words="i j", before=r"(?P<left>[\d.]*\d) *"),
+    Remedy("the imaginary unit is im: {left} * im", kinds="NAME", words="i j", before=_LITERAL),
     Remedy(
         "write a product with *: {left} * {word}",
         kinds="NAME NUMBER SUM",
-        before=r"(?P<left>[\d.]*\d) *",
+        before=_LITERAL,
         wanted="PLUS",
     ),
     Remedy(_call, kinds="NAME", before=r"(?P<name>\w+) *"),
@@ -332,6 +351,7 @@ OF_WORDS = (
     ),
     Remedy("write what belongs between ( and )", kinds="RPAR", before=r"\( *"),
     # the word itself
+    Remedy("write begin … end around several statements, each on its line", kinds="LBRACE", wanted="BEGIN NAME"),
     Remedy("sizes with names stand in types: x::RV{{M}}, i::N{{M}}", kinds="LBRACE"),
     Remedy("left of -> stands a name, or names in parentheses: (x::T, y) -> …", kinds="ARROW"),
     Remedy("a definition is a line of its own, name = value; a map is f = (x, y) -> …", kinds="EQUALS"),

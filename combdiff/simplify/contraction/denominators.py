@@ -146,9 +146,14 @@ def _plain(f: Term) -> Term:
     """(1/(a + b))* as 1/(a* + b*)."""
     match f:
         case Conj(Pow(Add(terms), Const() as n)) if n.is_integer:
-            return power(add(*map(conj, terms)), n)
+            return power(add(*map(_conjugated, terms)), n)
         case _:
             return f
+
+
+def _conjugated(t: Term) -> Term:
+    """(u v)* as u* v*, so that terms which are alike look alike."""
+    return mul(*map(conj, factors_of(t)))
 
 
 def _bases(f: Term) -> list[Term]:
@@ -184,8 +189,8 @@ def _over(q: Term, terms: Sequence[Term], above: Sequence[Term], below: Sequence
     is_whole = not any(_exponent(q, f) for f in above)
     depth = mul(*(f for f in below if _exponent(q, f)))
     above, below = ([f for f in fs if not _exponent(q, f)] for fs in (above, below))
-    common = [f for f in above if f in below and not isinstance(f, Const)]
-    left, right = (_multiplied_out([f for f in fs if f not in common]) for fs in (above, below))
+    common, above, below = _shared(above, below)
+    left, right = _multiplied_out(above), _multiplied_out(below)
     if left is None or right is None:
         return None
     raised = [mul(a, u) for a in left for u in terms]
@@ -200,11 +205,38 @@ def _over(q: Term, terms: Sequence[Term], above: Sequence[Term], below: Sequence
     return mul(*common, add(*met), depth)
 
 
+def _shared(one: Sequence[Term], other: Sequence[Term]) -> tuple[list[Term], list[Term], list[Term]]:
+    """What two products have in common, and what is left of each: of u v and u³, u, and v and u²."""
+    common: list[Term] = []
+    left, right = list(one), list(other)
+    for f in one:
+        base, n = _repeated(f)
+        for g in right:
+            same, m = _repeated(g)
+            if base == same and not isinstance(base, Const):
+                k = min(n, m)
+                common.append(power(base, Const(k)))
+                for whole, part, times in ((left, f, n), (right, g, m)):
+                    whole.remove(part)
+                    whole += [power(base, Const(times - k))] if times > k else []
+                break
+    return common, left, right
+
+
+def _repeated(f: Term) -> tuple[Term, Fraction]:
+    """(u, n) with f = uⁿ for a count n."""
+    match f:
+        case Pow(base, Const() as n) if n.is_integer and n.real > 0:
+            return base, n.real
+        case _:
+            return f, Fraction(1)
+
+
 def _multiplied_out(factors: Sequence[Term]) -> list[Term] | None:
     """The terms of a product of sums; None if they are many."""
     terms: list[Term] = [ONE]
     for f in factors:
-        parts = [*map(conj, terms_of(f.term))] if isinstance(f, Conj) else terms_of(f)
+        parts = [*map(_conjugated, terms_of(f.term))] if isinstance(f, Conj) else terms_of(f)
         if len(terms) * len(parts) > MOST_TERMS:
             return None
         terms = [mul(t, p) for t in terms for p in parts]

@@ -203,7 +203,7 @@ Exponential = tuple[Term, Term]
 def _two_exponentials(t: Add) -> tuple[Exponential, Exponential] | None:
     """The two exponentials, one of which may be 1, of p exp(u) + q exp(v); None for other sums."""
     found: dict[Term, list[Term]] = {}
-    for term in t.terms:
+    for term in _multiplied_out(t):
         u, c = exponential(term)
         if len(found) == 2 and u not in found:
             return None
@@ -212,6 +212,17 @@ def _two_exponentials(t: Add) -> tuple[Exponential, Exponential] | None:
         return None
     (u, p), (v, q) = found.items()
     return (u, add(*p)), (v, add(*q))
+
+
+def _multiplied_out(t: Add) -> Iterator[Term]:
+    """The terms of a sum, with those of an inner sum of exponentials: K + n (exp(u) − 1) has K, n exp(u) and −n."""
+    for term in t.terms:
+        inner = [f for f in factors_of(term) if _holds_exponentials(f)]
+        if len(inner) == 1 and isinstance(inner[0], Add):
+            others = [f for f in factors_of(term) if f is not inner[0]]
+            yield from (mul(u, *others) for u in inner[0].terms)
+        else:
+            yield term
 
 
 def exponential(t: Term) -> Exponential:

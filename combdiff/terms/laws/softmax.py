@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
-from combdiff.terms.branches import above_zero, at_least_zero
+from combdiff.terms.branches import at_least_zero, is_scale
 from combdiff.terms.conditions.comparing import body_of_reduction, different
 from combdiff.terms.conditions.guards import Condition, Guard, held, partial_values, under, unguarded
 from combdiff.terms.conditions.ordering import implies
@@ -29,7 +29,6 @@ from combdiff.terms.nodes import body_of
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
-    PI,
     TWO,
     ZERO,
     Add,
@@ -217,7 +216,7 @@ def _is_above_zero(t: Term) -> bool:
         case App(Reduce("softmax") as shares, _):
             return _is_above_zero(shares.mark)
         case _:
-            return t == PI or above_zero(t)
+            return is_scale(t)
 
 
 def _of_sum(t: Term, positive: bool) -> Term | None:

@@ -12,12 +12,11 @@ from fractions import Fraction
 
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import opposite
-from combdiff.terms.branches import above_zero, at_least_zero
+from combdiff.terms.branches import above_zero, at_least_zero, is_scale
 from combdiff.terms.laws.exponentials import are_opposite, exponent, exponential, softplus
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
-    PI,
     ZERO,
     Add,
     Call,
@@ -181,7 +180,7 @@ def _part(t: Term, logarithm: Logarithm) -> _Part | None:
         if (u := exponent(f)) is not None:
             logarithms.append(u)
             grows = grows or not isinstance(u, Const)
-        elif f == PI or above_zero(f):
+        elif is_scale(f):
             logarithms.append(call("log", f))
         elif (found := logarithm(f)) is not None:
             logarithms.append(found)
