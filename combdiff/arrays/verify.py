@@ -270,8 +270,16 @@ def _of_put(step: Step, op: ops.Put) -> Iterator[str]:
         yield "a place where it writes is not there"
     elif any({a for a, _ in at} & {*row} for at, row in zip(op.fixed, op.places, strict=True)):
         yield "an operand has an axis that is fixed"
+    elif not all(_has_axes_of_part(step, op, n) for n in range(count)):
+        yield "an operand has other axes than the part in which it lies"
     elif not all(_lies_in_part(step, op, n) for n in range(count)):
         yield "a part of which it is made lies beyond its ends"
+
+
+def _has_axes_of_part(step: Step, op: ops.Put, n: int) -> bool:
+    """Whether the axes of an operand of a `Put` are those at which they are put, but for those where it is shorter."""
+    part, at, starts = step.operands[op.base + n], op.places[n], op.starts_of(n)
+    return all(d == step.domains[axis] for axis, d in zip(at, part.domains, strict=True) if axis not in starts)
 
 
 def _lies_in_part(step: Step, op: ops.Put, n: int) -> bool:

@@ -131,6 +131,33 @@ def test_any_sum_of_entries_is_what_it_means(matrix: str, n: int, m: int) -> Non
     np.testing.assert_allclose(d.compile()(B, x, A), np.asarray(right), atol=1e-10)
 
 
+TURNED = [
+    "exp(delta(k, 0, x(j, i)) - delta(k, 1, y(i, j)))",
+    "exp(2 * delta(k, 2, y(i, j) * x(j, i)) - delta(k, 1, y(i, j)))",
+    "softmax(l::N{3}, delta(l, 0, x(j, i)) - 3 * delta(l, 1, y(i, j)))(k)",
+]
+
+
+@pytest.mark.parametrize("objective", TURNED)
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_number_times_a_transpose_is_written_in_its_order(objective: str, n: int, library: Numbers) -> None:
+    d = cd.simplified(f"(x::RM{{3, n}}, y::RM{{n, 3}}) -> (k::N{{3}}, j::N{{3}}, i::N{{n}}) -> {objective}")
+    x, y = (np.random.default_rng(n).normal(size=shape) for shape in ((3, n), (n, 3)))
+    given = dict(zip(d.term.params, (x, y), strict=True))
+    expected = evaluate(d.term.body, given)
+    found = d.compile(library.name)(library.to(x), library.to(y))
+    np.testing.assert_allclose(library.back(found), expected, atol=1e-12)
+
+
+def test_a_part_with_the_axes_of_another_one_is_refused() -> None:
+    tensor = "(x::RM{n, m}) -> (k::N{3}, i, j) -> exp(delta(k, 1, x(i, j)) + delta(k, 0, x(i, j)^2))"
+    plan = cd.simplified(tensor).plan()
+    wrong = text(plan).replace("places=((1, 2), (1, 2))", "places=((1, 2), (2, 1))")
+    assert wrong != text(plan)
+    with pytest.raises(PlanError, match="other axes than the part"):
+        verify(read(wrong))
+
+
 def test_a_part_that_has_a_fixed_axis_is_refused() -> None:
     plan = cd.grad(DETERMINANT).plan(A=(3, 3))
     wrong = text(plan).replace("places=((), (), (), ())", "places=((), (), ())")

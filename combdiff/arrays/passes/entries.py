@@ -71,11 +71,11 @@ class _Part:
         return _Part(self.fixed, Step(op, operands, _domains(operands, rows, out), complex), out)
 
     @property
-    def product(self) -> Step:
-        """coefficient · value."""
+    def product(self) -> _Part:
+        """The same with the coefficient in the value, whose axes are in order then."""
         if self.coefficient == ONE:
-            return self.value
-        return self.times((), self.value.complex or bool(self.coefficient.imag)).value
+            return self
+        return self.times((), self.value.complex or bool(self.coefficient.imag))
 
 
 class _Sparse:
@@ -219,9 +219,9 @@ def _put(step: Step, base: Step | None, parts: Sequence[_Part]) -> Step:
     places: dict[tuple[tuple[int, int], ...], list[_Part]] = {}
     for part in parts:
         places.setdefault(part.fixed, []).append(part)
-    joined = [_joined(alike) for alike in places.values()]
+    joined = [_joined(alike).product for alike in places.values()]
     op = ops.Put(tuple(part.fixed for part in joined), tuple(part.axes for part in joined), base is not None)
-    operands = (*(() if base is None else (base,)), *(part.product for part in joined))
+    operands = (*(() if base is None else (base,)), *(part.value for part in joined))
     return Step(op, operands, step.domains, step.complex)
 
 
