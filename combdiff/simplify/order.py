@@ -109,11 +109,8 @@ class ReadingOrder:
                 size, rest = split_coefficient(self(body, met))
                 sign = MINUS_ONE if size.real < 0 and not size.imag else ONE
                 return mul(sign, delta(self(left, met), self(right, met), mul(sign, size, rest)))
-            case Pow(base, Const() as n) if self.collect and n.is_integer and n.real < 0:
-                size, rest = content(self(base, met))
-                return mul(power(size, n), power(rest, n))
-            case Pow(Add(terms), Const() as n) if self.collect and n.is_integer and all(map(_is_negative, terms)):
-                return mul(power(MINUS_ONE, n), power(self(add(*map(neg, terms)), met), n))
+            case Pow(base, Const() as n) if self.collect and n.is_integer:
+                return self._power(base, n, met)
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
                 return self._sum_of(ordered, met) if self.collect else add(*ordered)
@@ -129,6 +126,15 @@ class ReadingOrder:
             case _:
                 below = children(t)
                 return rebuild(t, [self(c, met) for c in below]) if below else t
+
+    def _power(self, base: Term, n: Const, met: Sequence[Var]) -> Term:
+        """A power with a number in front of what is divided by, and without the sign of a sum of negative terms."""
+        if n.real < 0:
+            size, rest = content(self(base, met))
+            return mul(power(size, n), power(rest, n))
+        if isinstance(base, Add) and all(map(_is_negative, base.terms)):
+            return mul(power(MINUS_ONE, n), power(self(add(*map(neg, base.terms)), met), n))
+        return power(self(base, met), n)
 
     def _sum_of(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
         at_once = _parts_at_once(_conditions_at_once(terms))
