@@ -109,7 +109,7 @@ class ReadingOrder:
                 size, rest = split_coefficient(self(body, met))
                 sign = MINUS_ONE if size.real < 0 and not size.imag else ONE
                 return mul(sign, delta(self(left, met), self(right, met), mul(sign, size, rest)))
-            case Pow(base, Const() as n) if self.collect and n.is_integer:
+            case Pow(base, Const() as n) if self.collect and n.is_integer and (n.real < 0 or _is_below_zero(base)):
                 return self._power(base, n, met)
             case Add(terms) if not isinstance(t.type, Index):
                 ordered = sorted((self(u, met) for u in terms), key=_is_negative)
@@ -132,9 +132,7 @@ class ReadingOrder:
         if n.real < 0:
             size, rest = content(self(base, met))
             return mul(power(size, n), power(rest, n))
-        if isinstance(base, Add) and all(map(_is_negative, base.terms)):
-            return mul(power(MINUS_ONE, n), power(self(add(*map(neg, base.terms)), met), n))
-        return power(self(base, met), n)
+        return mul(power(MINUS_ONE, n), power(self(add(*map(neg, terms_of(base))), met), n))
 
     def _sum_of(self, terms: Sequence[Term], met: Sequence[Var]) -> Term:
         at_once = _parts_at_once(_conditions_at_once(terms))
@@ -535,6 +533,11 @@ def _without(f: Term, common: Term) -> list[Term]:
     if _divisor(f) is None or not (isinstance(f, Pow) and isinstance(common, Pow)) or f.exponent == common.exponent:
         return []
     return [power(f.base, add(f.exponent, neg(common.exponent)))]
+
+
+def _is_below_zero(t: Term) -> bool:
+    """Whether it is a sum of terms with a minus."""
+    return isinstance(t, Add) and all(map(_is_negative, t.terms))
 
 
 def _is_negative(t: Term) -> bool:
