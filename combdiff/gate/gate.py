@@ -32,7 +32,7 @@ from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.records import dataclass
 from combdiff.simplify.check import Pair, ResultParts, parts_of, pieces
 from combdiff.terms.conditions.divided import Divisor
-from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, substitute
+from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, neg, substitute
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
@@ -319,6 +319,7 @@ class Gate:
         needed, only exact numbers count: in floating point a large term of one definition may hide a small one.
         """
         known: dict[Hashable, Comparison] = {}
+        negated: set[Var] = set()
 
         def result(pair: Pair, compare: Callable[[Term, Term], Comparison]) -> Comparison:
             shape = form(Tuple(pair))[0], compare
@@ -327,9 +328,12 @@ class Gate:
             return known[shape]
 
         try:
-            for ways in pieces(before, after):
-                found = result(next(ways), self.compared)
-                if found != AGREE and all(result(deeper, self._exactly) != AGREE for deeper in ways):
+            for piece in pieces(before, after, negated):
+                x, y = next(piece.ways)
+                found = result((x, y), self.compared)
+                if found.difference and piece.negative and result((x, _negative(y)), self.compared) == AGREE:
+                    negated.add(piece.negative)
+                elif found != AGREE and all(result(deeper, self._exactly) != AGREE for deeper in piece.ways):
                     return Comparison(found.difference, finite=False)
         except (UnsupportedError, OverflowError):
             return Comparison(finite=False)
@@ -463,6 +467,17 @@ def _at_points(t: Term, points: dict[tuple[int, ...], Var], place: tuple[int, ..
 def gate_for(*terms: Term, seed: int = 0) -> Gate:
     """A gate with small sizes for every domain of `terms`."""
     return Gate(two_sizes(Tuple(terms), seed=seed), seed)
+
+
+def _negative(t: Term) -> Term:
+    """A value with another sign, entry by entry."""
+    match t:
+        case Let(bindings, body):
+            return let(bindings, _negative(body))
+        case Lam(params, body):
+            return Lam(params, _negative(body))
+        case _:
+            return neg(t)
 
 
 def _who(accused: Callable[[], str]) -> str:
