@@ -16,9 +16,21 @@ from zlib import crc32
 from combdiff.errors import UnsupportedError
 from combdiff.gate.labelled import Labelled, all_axes
 from combdiff.gate.residues import HALF, centred, inverted, raised, residue, times
-from combdiff.terms.branches import leaves_the_real_numbers
+from combdiff.terms.branches import at_least_zero, leaves_the_real_numbers
 from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
-from combdiff.terms.terms import Call, Const, Indicator, Pow, Term, is_integer_valued, subterms
+from combdiff.terms.terms import (
+    ZERO,
+    Add,
+    Call,
+    Const,
+    Delta,
+    Indicator,
+    Mul,
+    Pow,
+    Term,
+    is_integer_valued,
+    subterms,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +55,7 @@ def is_transparent(t: Term) -> bool:
 def _is_opaque(t: Term) -> bool:
     match t:
         case Call(name, _):
-            return name not in FIELD_FUNCTIONS
+            return name not in FIELD_FUNCTIONS and not is_counted(t)
         case Pow(_, exponent):
             return not is_whole(exponent)
         case Indicator():
@@ -53,12 +65,47 @@ def _is_opaque(t: Term) -> bool:
 
 
 def has_sides(t: Term) -> bool:
-    """Whether `t` holds a condition of numbers that are not integers, or a complex function with a cut."""
-    return any(_is_condition_of_numbers(u) or leaves_the_real_numbers(u) for u in subterms(t))
+    """Whether `t` holds a condition of numbers that are not integers, or a complex function with a cut.
+
+    >>> from combdiff.terms.terms import ONE, fresh, indicator
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> has_sides(indicator(x, ZERO, ONE)), has_sides(indicator(Call("abs", (x,)), ZERO, ONE))
+    (True, False)
+    """
+    return any(
+        (_is_condition_of_numbers(u) and not _has_one_side(u)) or leaves_the_real_numbers(u) for u in subterms(t)
+    )
 
 
 def _is_condition_of_numbers(t: Term) -> bool:
-    return isinstance(t, Indicator) and not (is_integer_valued(t.left) and is_integer_valued(t.right))
+    return isinstance(t, Indicator) and not (is_counted(t.left) and is_counted(t.right))
+
+
+def is_counted(t: Term) -> bool:
+    """Whether every value of `t` is an integer that is counted: of indices, or 1 where a condition of these holds.
+
+    >>> from combdiff.terms.terms import ONE, delta, fresh
+    >>> from combdiff.terms.types import REAL, Domain, Index
+    >>> i, j, x = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n"))), fresh("x", REAL)
+    >>> is_counted(delta(i, j, ONE)), is_counted(delta(i, j, x))
+    (True, False)
+    """
+    match t:
+        case Indicator() | Delta():
+            return is_counted(t.left) and is_counted(t.right) and is_counted(t.body)
+        case Add(parts) | Mul(parts) | Call("abs", parts):
+            return all(map(is_counted, parts))
+        case _:
+            return is_integer_valued(t)
+
+
+def _has_one_side(t: Term) -> bool:
+    """Whether it asks if a norm is 0, which is so in all draws or in none, or if another condition holds."""
+    if not isinstance(t, Indicator) or t.right != ZERO:
+        return False
+    asks = isinstance(t.left, Indicator | Delta) and is_integer_valued(t.left.body)
+    return asks or at_least_zero(t.left)
 
 
 def is_whole(exponent: Term) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import CheckError
-from combdiff.gate.exact import FIELD_FUNCTIONS, Exact, InexactError, is_transparent, is_whole
+from combdiff.gate.exact import FIELD_FUNCTIONS, Exact, InexactError, has_sides, is_transparent, is_whole
 from combdiff.gate.gate import Gate, Sample, gate_for
 from combdiff.gate.labelled import Labelled, added, eliminated, multiplied
 from combdiff.gate.residues import EXACT, HALF, PRIME, centred, residue
@@ -45,7 +45,7 @@ from combdiff.terms.terms import (
     sub,
     subterms,
 )
-from combdiff.terms.types import COMPLEX, REAL, Number
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Number
 from tests.strategies import programs
 
 z, w = fresh("z", COMPLEX), fresh("w", COMPLEX)
@@ -223,3 +223,18 @@ def test_a_change_is_seen_where_the_oracle_sees_one_and_nowhere_else(data: st.Da
             gate_for(body, wrong).same(body, wrong, "stage")
     else:
         assert gate_for(body, wrong).same(body, wrong, "stage")
+
+
+def test_a_condition_of_indices_is_no_condition_of_numbers() -> None:
+    """i ≠ j is 1 ≤ |i − j|, and what asks if it fails counts, too: exact numbers decide, and one draw is enough."""
+    i, j = (fresh(name, Index(Domain("n"))) for name in "ij")
+    x = fresh("x", REAL)
+    apart = indicator(ONE, call("abs", add(i, neg(j))), ONE)
+    for t in (indicator(apart, ZERO, x), indicator(ONE, call("abs", add(i, neg(j))), mul(x, x))):
+        assert is_transparent(t)
+        assert not has_sides(t)
+    assert has_sides(indicator(indicator(x, ONE, ONE), ZERO, x))
+    twice = Lam((i, j), indicator(ONE, call("abs", add(i, neg(j))), mul(number(2), x)))
+    once = Lam((i, j), indicator(ONE, call("abs", add(i, neg(j))), x))
+    with pytest.raises(CheckError, match="exact arithmetic"):
+        Gate().same(once, twice, "stage")
