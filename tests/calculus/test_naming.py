@@ -82,3 +82,15 @@ def test_a_cotangent_has_a_name_that_no_argument_has(text: str) -> None:
     directions = [a.name for a in cd.hvp(text).compile().arguments]
     assert len(set(directions)) == len(directions)
     assert cd.grad(text).compile(value=True, hvp=True).source
+
+
+def test_a_function_that_is_applied_to_one_index_twice_defines_its_values_once() -> None:
+    d = cd.grad("""(a::(N{m}) -> N{n}) -> (q::RM{n, 2}) -> begin
+      turned = (i::N{n}) -> begin
+        w = q(i, 0) * q(i, 1)
+        [w, 2 * w^2]
+      end
+      sum((e, c), turned(a(e))(c)^2 * turned(a(e))(1 - c))
+    end""")
+    assert str(d).count("q(a(e), 0) * q(a(e), 1)") == 1
+    assert d.check()
