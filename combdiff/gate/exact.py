@@ -8,7 +8,7 @@ equal whatever these functions are; terms that differ may still be equal if one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -31,6 +31,7 @@ from combdiff.terms.terms import (
     is_integer_valued,
     subterms,
 )
+from combdiff.terms.types import Index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,9 +74,19 @@ def has_sides(t: Term) -> bool:
     >>> has_sides(indicator(x, ZERO, ONE)), has_sides(indicator(Call("abs", (x,)), ZERO, ONE))
     (True, False)
     """
-    return any(
-        (_is_condition_of_numbers(u) and not _has_one_side(u)) or leaves_the_real_numbers(u) for u in subterms(t)
-    )
+    return any(True for _ in _sided(t))
+
+
+def has_sides_of_entries(t: Term) -> bool:
+    """Whether all of these are of the entries of tensors, each of which is on a side of its own."""
+    compared = (u.left.free | u.right.free if isinstance(u, Indicator) else u.free for u in _sided(t))
+    return all(any(isinstance(v.kind, Index) for v in free) for free in compared)
+
+
+def _sided(t: Term) -> Iterator[Term]:
+    for u in subterms(t):
+        if (_is_condition_of_numbers(u) and not _has_one_side(u)) or leaves_the_real_numbers(u):
+            yield u
 
 
 def _is_condition_of_numbers(t: Term) -> bool:
