@@ -171,10 +171,11 @@ def _between_sigmoids(terms: Sequence[Term]) -> Term | None:
         case [(c, Call("sigmoid" | "tanh" as name, (u,))), (d, Call(other, (v,)))] if (
             name == other and c.real > 0 and add(c, d) == ZERO and not is_complex(add(u, v).type)
         ):
+            front: Term = c
             if name == "tanh":
-                c, u, v = mul(number(2), c), mul(number(2), u), mul(number(2), v)
+                front, u, v = (mul(number(2), of) for of in (c, u, v))
             inside = call("log", sub(ONE, call("exp", sub(v, u))))
-            return add(_log(c), neg(softplus(opposite(u))), neg(softplus(v)), inside)
+            return add(_log(front), neg(softplus(opposite(u))), neg(softplus(v)), inside)
         case _:
             return None
 
