@@ -84,3 +84,13 @@ def test_a_distance_is_that_in_the_other_direction() -> None:
     assert f"where(i != j and 0 < {far}, 1 / {far} / (1 + L * {far})^2)" in " ".join(str(d).split())
     assert str(d).count("sum(") == 1
     assert d.check()
+
+
+def test_powers_of_a_norm_have_slopes_without_a_condition() -> None:
+    assert str(cd.grad("(x::RV) -> norm(x)^3")) == "(x::RV) -> i -> 3 * x(i) * norm(x)"
+    assert str(cd.grad("(x::RV) -> norm(x)^5")).endswith("i -> 5 * x(i) * norm(x)^3")
+    d = cd.grad("(x::RV) -> norm(x) / (1 + norm(x))")
+    assert str(d).endswith("i -> x(i) * where(0 < norm(x), 1 / norm(x)) / (1 + norm(x))^2")
+    hessian = cd.hvp("(x::RV) -> norm(x)^3").compile()
+    assert (hessian(np.zeros(3), np.ones(3)) == 0).all()
+    assert d.check()

@@ -163,9 +163,9 @@ class _Denominators:
             conditions, found, left = list[Term](), list[Term](), [*factors_of(t)]
             while left:
                 match left.pop():
-                    case Indicator(left=one, right=other, body=body) if body != ONE:
+                    case Indicator(left=one, right=other, body=body):
                         conditions.append(Indicator(one, other, ONE))
-                        left += factors_of(body)
+                        left += () if body == ONE else factors_of(body)
                     case f:
                         found.append(f)
             self.unguarded[t] = conditions, mul(*found)
