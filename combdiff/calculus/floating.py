@@ -8,7 +8,7 @@ so that a body is a flat list of values followed by an expression without lets, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from combdiff.calculus.loops.recurrences import by_entries, widened_loop
 from combdiff.terms.terms import (
@@ -23,6 +23,7 @@ from combdiff.terms.terms import (
     Traverser,
     Tuple,
     Var,
+    alpha_equal,
     body_of,
     children,
     fresh,
@@ -40,7 +41,7 @@ Binding = tuple[Var, Term]
 
 
 def float_lets(body: Term) -> tuple[list[Binding], Term]:
-    """The bindings of `body`, outermost first, and what is left of it.
+    """The bindings of `body`, outermost first, and what is left of it. Equal values have one binding.
 
     >>> from combdiff.terms.types import REAL
     >>> x, a = fresh("x", REAL), fresh("a", REAL)
@@ -50,7 +51,24 @@ def float_lets(body: Term) -> tuple[list[Binding], Term]:
     """
     if not holds(body, Let):
         return [], body
-    return _float(refreshed(body))
+    return _once(*_float(refreshed(body)))
+
+
+def _once(bindings: Sequence[Binding], core: Term) -> tuple[list[Binding], Term]:
+    """One binding for all values that are equal, as those of a function that is applied to one argument twice are."""
+    first: dict[Hashable, list[Binding]] = {}
+    same: dict[Var, Term] = {}
+    kept: list[Binding] = []
+    for var, value in bindings:
+        value = substitute(value, same)
+        alike = first.setdefault((var.kind, value.free), [])
+        known = next((v for v, e in alike if alpha_equal(e, value)), None)
+        if known is None or is_function(var.kind):
+            alike.append((var, value))
+            kept.append((var, value))
+        else:
+            same[var] = known
+    return kept, substitute(core, same)
 
 
 def _float(t: Term) -> tuple[list[Binding], Term]:

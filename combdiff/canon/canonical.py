@@ -14,7 +14,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.both_orders import orders_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
-from combdiff.canon.like_terms.complements import has_sides, sides_of
+from combdiff.canon.like_terms.complements import has_sides, left_out_of, sides_of
 from combdiff.canon.like_terms.fractions import cancelled
 from combdiff.canon.like_terms.nested import without_nested_fractions
 from combdiff.canon.like_terms.opening import factors_written, has_signs_alone, multiplied_out
@@ -282,6 +282,8 @@ def _gathered(t: Add, form: Callable[[Term], NormalForm], seen: Witness | None) 
     shorter = _opened(terms.values(), form) or cancelled(terms, lambda u: _signed(form(u)))
     if shorter is not None:
         return _gathered(shorter, form, None) if isinstance(shorter, Add) else shorter
+    if (whole := _with_what_is_left_out(terms, form)) is not None:
+        return _gathered(whole, form, None) if isinstance(whole, Add) else whole
     paired = _both_sides(_both_orders(terms, form), form)
     return add(*paired.values()) if len(paired) < len(t.terms) else t
 
@@ -344,6 +346,23 @@ def _both_sides(terms: dict[Hashable, Term], form: Callable[[Term], NormalForm])
                 left[key] = side.both
                 break
     return left
+
+
+def _with_what_is_left_out(terms: Mapping[Hashable, Term], form: Callable[[Term], NormalForm]) -> Term | None:
+    """A sum over i != f and c times its summand at i = f as a sum over all i; None if there are no such two.
+
+    What was left out stands in the sum anyway, so that nothing is infinite now, or large, that was not before.
+    """
+    guarded = [key for key, term in terms.items() if len(terms) > 1 and holds(term, Indicator)]
+    for key in guarded:
+        for side in left_out_of(terms[key]):
+            other, (a, b) = _signed(form(side.other))
+            if other == key or other not in terms:
+                continue
+            c, d = _signed(form(terms[other]))[1]
+            if 4 * (c * c + d * d) >= a * a + b * b:
+                return add(*(t for k, t in terms.items() if k != key), side.both, neg(side.other))
+    return None
 
 
 def _merged(group: list[tuple[Coefficient, Term]]) -> Term:

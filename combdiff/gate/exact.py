@@ -8,7 +8,7 @@ equal whatever these functions are; terms that differ may still be equal if one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -16,9 +16,22 @@ from zlib import crc32
 from combdiff.errors import UnsupportedError
 from combdiff.gate.labelled import Labelled, all_axes
 from combdiff.gate.residues import HALF, centred, inverted, raised, residue, times
-from combdiff.terms.branches import leaves_the_real_numbers
+from combdiff.terms.branches import at_least_zero, leaves_the_real_numbers
 from combdiff.terms.functions import SCALAR_FUNCTIONS, ScalarFunction
-from combdiff.terms.terms import Call, Const, Indicator, Pow, Term, is_integer_valued, subterms
+from combdiff.terms.terms import (
+    ZERO,
+    Add,
+    Call,
+    Const,
+    Delta,
+    Indicator,
+    Mul,
+    Pow,
+    Term,
+    is_integer_valued,
+    subterms,
+)
+from combdiff.terms.types import Index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +56,7 @@ def is_transparent(t: Term) -> bool:
 def _is_opaque(t: Term) -> bool:
     match t:
         case Call(name, _):
-            return name not in FIELD_FUNCTIONS
+            return name not in FIELD_FUNCTIONS and not is_counted(t)
         case Pow(_, exponent):
             return not is_whole(exponent)
         case Indicator():
@@ -53,12 +66,57 @@ def _is_opaque(t: Term) -> bool:
 
 
 def has_sides(t: Term) -> bool:
-    """Whether `t` holds a condition of numbers that are not integers, or a complex function with a cut."""
-    return any(_is_condition_of_numbers(u) or leaves_the_real_numbers(u) for u in subterms(t))
+    """Whether `t` holds a condition of numbers that are not integers, or a complex function with a cut.
+
+    >>> from combdiff.terms.terms import ONE, fresh, indicator
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> has_sides(indicator(x, ZERO, ONE)), has_sides(indicator(Call("abs", (x,)), ZERO, ONE))
+    (True, False)
+    """
+    return any(True for _ in _sided(t))
+
+
+def has_sides_of_entries(t: Term) -> bool:
+    """Whether all of these are of the entries of tensors, each of which is on a side of its own."""
+    compared = (u.left.free | u.right.free if isinstance(u, Indicator) else u.free for u in _sided(t))
+    return all(any(isinstance(v.kind, Index) for v in free) for free in compared)
+
+
+def _sided(t: Term) -> Iterator[Term]:
+    for u in subterms(t):
+        if (_is_condition_of_numbers(u) and not _has_one_side(u)) or leaves_the_real_numbers(u):
+            yield u
 
 
 def _is_condition_of_numbers(t: Term) -> bool:
-    return isinstance(t, Indicator) and not (is_integer_valued(t.left) and is_integer_valued(t.right))
+    return isinstance(t, Indicator) and not (is_counted(t.left) and is_counted(t.right))
+
+
+def is_counted(t: Term) -> bool:
+    """Whether every value of `t` is an integer that is counted: of indices, or 1 where a condition of these holds.
+
+    >>> from combdiff.terms.terms import ONE, delta, fresh
+    >>> from combdiff.terms.types import REAL, Domain, Index
+    >>> i, j, x = fresh("i", Index(Domain("n"))), fresh("j", Index(Domain("n"))), fresh("x", REAL)
+    >>> is_counted(delta(i, j, ONE)), is_counted(delta(i, j, x))
+    (True, False)
+    """
+    match t:
+        case Indicator() | Delta():
+            return is_counted(t.left) and is_counted(t.right) and is_counted(t.body)
+        case Add(parts) | Mul(parts) | Call("abs", parts):
+            return all(map(is_counted, parts))
+        case _:
+            return is_integer_valued(t)
+
+
+def _has_one_side(t: Term) -> bool:
+    """Whether it asks if a norm is 0, which is so in all draws or in none, or if another condition holds."""
+    if not isinstance(t, Indicator) or t.right != ZERO:
+        return False
+    asks = isinstance(t.left, Indicator | Delta) and is_integer_valued(t.left.body)
+    return asks or at_least_zero(t.left)
 
 
 def is_whole(exponent: Term) -> bool:

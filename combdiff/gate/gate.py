@@ -9,7 +9,7 @@ is compared is each value that a stage has changed (`pieces.py`), or the whole r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import cached_property
@@ -20,7 +20,7 @@ from combdiff.budget import Budget, OutOfTime
 from combdiff.canon.repeats import form
 from combdiff.errors import CheckError, UnsupportedError
 from combdiff.gate.arithmetic import Arithmetic, Floating
-from combdiff.gate.exact import Exact, InexactError, has_sides, is_transparent
+from combdiff.gate.exact import Exact, InexactError, has_sides, has_sides_of_entries, is_transparent
 from combdiff.gate.labelled import Labelled, TooLargeError
 from combdiff.gate.looping import Recurrence
 from combdiff.gate.numeric import Evaluation, Recurring
@@ -32,7 +32,7 @@ from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.records import dataclass
 from combdiff.simplify.check import Pair, ResultParts, parts_of, pieces
 from combdiff.terms.conditions.divided import Divisor
-from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, substitute
+from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, neg, substitute
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class Sample:
     places: dict[tuple[int, Type], Var] = field(default_factory=dict)
     off: np.random.Generator | None = None
     recurrences: dict[Recurring, Recurrence] = field(default_factory=dict)
+    shared: dict[frozenset[Var], Evaluation] = field(default_factory=dict)
     intervals: Sequence[Interval] = ()
 
     def value(self, v: Term) -> object:
@@ -192,7 +193,7 @@ class Sample:
             # declared symmetries are laws of points: tensors are drawn by the types that they have before
             self.kinds.update((v, v.kind) for v in t.free.union(parts_of(t).params) if isinstance(v.kind, Map))
             split, parts = self.prepared(t)
-            evaluation = Evaluation(self, split.term.free.union(parts.params))
+            evaluation = self._below_what_is_shared(split.term.free.union(parts.params))
             evaluation.give(self._lists(split))
             evaluation.give(self._arguments(parts.params))
             found = self._evaluated(t, parts, evaluation)
@@ -200,6 +201,14 @@ class Sample:
                 self.refuse_exact("a number is divided by zero")
         self.known[t] = found
         return found
+
+    def _below_what_is_shared(self, outer: Collection[Var]) -> Evaluation:
+        """An evaluation below one for what depends on no value that has a name: two stages hold much the same of it."""
+        drawn = frozenset(v for v in outer if isinstance(v.kind, Index))
+        above = self.shared.get(drawn)
+        if above is None:
+            above = self.shared[drawn] = Evaluation(self, drawn)
+        return Evaluation(self, outer, above)
 
     def _evaluated(self, t: Term, parts: ResultParts, evaluation: Evaluation) -> list[Array]:
         """The items of a result; that it has none in the field is remembered for the next sample."""
@@ -232,6 +241,7 @@ class Sample:
         """A new stage begins: only the values of the last one are of use in which anything was evaluated."""
         if self.known:
             self.before, self.known = self.known, {}
+        self.shared.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +329,7 @@ class Gate:
         needed, only exact numbers count: in floating point a large term of one definition may hide a small one.
         """
         known: dict[Hashable, Comparison] = {}
+        negated: set[Var] = set()
 
         def result(pair: Pair, compare: Callable[[Term, Term], Comparison]) -> Comparison:
             shape = form(Tuple(pair))[0], compare
@@ -327,9 +338,12 @@ class Gate:
             return known[shape]
 
         try:
-            for ways in pieces(before, after):
-                found = result(next(ways), self.compared)
-                if found != AGREE and all(result(deeper, self._exactly) != AGREE for deeper in ways):
+            for piece in pieces(before, after, negated):
+                x, y = next(piece.ways)
+                found = result((x, y), self.compared)
+                if found.difference and piece.negative and result((x, _negative(y)), self.compared) == AGREE:
+                    negated.add(piece.negative)
+                elif found != AGREE and all(result(deeper, self._exactly) != AGREE for deeper in piece.ways):
                     return Comparison(found.difference, finite=False)
         except (UnsupportedError, OverflowError):
             return Comparison(finite=False)
@@ -391,7 +405,7 @@ class Gate:
         import numpy as np
 
         finite = noise = False
-        for draw in range(DRAWS if doubtful or has_sides(before) or has_sides(after) else 1):
+        for draw in range(DRAWS if doubtful else _draws((before, after))):
             sample = self._sample(second, Floating(), manner, draw)
             results = list(self._both(sample, before, after))
             difference = next((d for a, b in results if (d := _distance(a, b, _SMALL if doubtful else 1.0))), "")
@@ -463,6 +477,24 @@ def _at_points(t: Term, points: dict[tuple[int, ...], Var], place: tuple[int, ..
 def gate_for(*terms: Term, seed: int = 0) -> Gate:
     """A gate with small sizes for every domain of `terms`."""
     return Gate(two_sizes(Tuple(terms), seed=seed), seed)
+
+
+def _draws(terms: Sequence[Term]) -> int:
+    """How often numbers are drawn for terms: each entry of a tensor is a draw by itself."""
+    if not any(map(has_sides, terms)):
+        return 1
+    return DRAWS // 2 if all(map(has_sides_of_entries, terms)) else DRAWS
+
+
+def _negative(t: Term) -> Term:
+    """A value with another sign, entry by entry."""
+    match t:
+        case Let(bindings, body):
+            return let(bindings, _negative(body))
+        case Lam(params, body):
+            return Lam(params, _negative(body))
+        case _:
+            return neg(t)
 
 
 def _who(accused: Callable[[], str]) -> str:

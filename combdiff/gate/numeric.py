@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from combdiff.errors import UnsupportedError
 from combdiff.gate.arithmetic import Arithmetic
-from combdiff.gate.exact import is_whole
+from combdiff.gate.exact import is_counted, is_whole
 from combdiff.gate.labelled import (
     LARGEST,
     Labelled,
@@ -61,7 +61,6 @@ from combdiff.terms.terms import (
     ends_of,
     fresh,
     indicator,
-    is_integer_valued,
     mul,
     neg,
     number,
@@ -265,6 +264,9 @@ class Evaluation:
                 return Labelled(np.conj(inner.array), inner.axes, inner.reach)
             case Call(_, ()):
                 return self.numbers.pi()
+            case Call("abs", (u,)) if is_counted(u):
+                inner = self(u)
+                return Labelled(np.abs(inner.array), inner.axes, inner.reach)
             case Call(name, args):
                 equal = self.numbers.written_out(t)
                 return self(equal) if equal is not None else self.numbers.call(name, [*map(self, args)])
@@ -281,7 +283,7 @@ class Evaluation:
             case Delta(left, right, body):
                 return multiplied(guarded([self(body)], self._equal(left, right)))
             case Indicator(left, right, body):
-                integers = is_integer_valued(left) and is_integer_valued(right)
+                integers = is_counted(left) and is_counted(right)
                 return multiplied(guarded([self(body)], self.numbers.at_most(self(left), self(right), integers)))
             case Reduce():
                 return self._reduced(t)

@@ -13,9 +13,23 @@ from typing import Protocol
 from combdiff.budget import Budget
 from combdiff.records import dataclass
 from combdiff.terms.conditions.divided import Divisor
-from combdiff.terms.terms import Lam, Let, Loop, Term, Var, items_of, let
+from combdiff.terms.terms import (
+    App,
+    Lam,
+    Let,
+    Loop,
+    Reduce,
+    Term,
+    Var,
+    fresh,
+    items_of,
+    let,
+    neg,
+    substitute,
+    subterms,
+)
 from combdiff.terms.traversal import is_tensor
-from combdiff.terms.types import Interval
+from combdiff.terms.types import Interval, Map, Number
 
 Pair = tuple[Term, Term]
 """A value before and after."""
@@ -69,36 +83,73 @@ def parts_of(t: Term) -> ResultParts:
     return ResultParts(values, items_of(t), tuple(params))
 
 
-def pieces(before: Term, after: Term) -> Iterator[Iterator[Pair]]:
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A value or an item before and after, in several ways, one of which has to agree.
+
+    `negative`: the name of the value, where it may also be what it was with another sign.
+    """
+
+    ways: Iterator[Pair]
+    negative: Var | None = None
+
+
+def pieces(before: Term, after: Term, negated: Collection[Var] = ()) -> Iterator[Piece]:
     """The values and items that differ; the whole results where they cannot be taken apart.
 
     Each is given in several ways: below random values, then below the definitions of these values, for those that have
-    a property (a value is real), and so on, the definitions of loops last. One of these ways has to agree.
+    a property (a value is real), and so on, the definitions of loops last.
+
+    Args:
+        negated: the values that have been found to be what they were with another sign, of which all that follows is
+            made; who reads the pieces adds to it.
     """
     b, a = parts_of(before), parts_of(after)
     # a name that is used before its value, or without one, is free after and not before
     if b.params or a.params or len(b.items) != len(a.items) or not after.free <= before.free:
-        yield iter([(before, after)])
+        yield Piece(iter([(before, after)]))
         return
     shared = {v: value for v, value in b.values.items() if v in a.values and not _is_function(value)}
+    names = [*shared, *(None for _ in b.items)]
     pairs = [*((value, a.values[v]) for v, value in shared.items()), *zip(b.items, a.items, strict=True)]
     only_before = _Definitions({v: e for v, e in b.values.items() if v not in a.values})
     only_after = _Definitions({v: e for v, e in a.values.items() if v not in b.values})
     definitions = _Definitions(shared)
-    for pair in pairs:
+    read: set[Var] = set()
+    for v, pair in zip(names, pairs, strict=True):
         x, y = only_before.above(pair[0]), only_after.above(pair[1])
+        y = substitute(y, {w: negative(w) for w in negated})
+        read |= y.free
         if x != y:
-            yield _ways(x, y, definitions)
+            # what has been compared already took it as it was
+            yield Piece(_ways(x, y, definitions), v if v not in read and _has_a_sign(v) else None)
+
+
+def negative(v: Var) -> Term:
+    """−v, entry by entry."""
+    if not isinstance(v.kind, Map):
+        return neg(v)
+    params = tuple(fresh("i", kind) for kind in v.kind.params)
+    return Lam(params, neg(App(v, params)))
+
+
+def _has_a_sign(v: Var | None) -> bool:
+    """Whether it is a number or a tensor of numbers."""
+    return v is not None and isinstance(v.kind.result if isinstance(v.kind, Map) else v.kind, Number)
 
 
 def _ways(x: Term, y: Term, definitions: _Definitions) -> Iterator[Pair]:
-    """`x` and `y` as they are, then with definitions: of values without the loops that they read, and of loops, too.
+    """`x` and `y` as they are, then with definitions: of the values that exact numbers have, beside loops, and all.
 
-    A step may hold what has no exact value, such as a norm; a reading of the states says the same of any states.
+    A step may hold what has no exact value, such as a norm; a reading of the states says the same of any states. So
+    does a sum over a symmetric matrix of a share, which has none.
     """
     yield x, y
-    beside_loops = _Definitions({v: e for v, e in definitions.values.items() if not isinstance(e, Loop)})
-    for known in (beside_loops, definitions) if len(beside_loops.values) < len(definitions.values) else (definitions,):
+    kept = definitions.values
+    beside_loops = {v: e for v, e in kept.items() if not isinstance(e, Loop)}
+    exact = {v: e for v, e in beside_loops.items() if not any(isinstance(u, Reduce | Loop) for u in subterms(e))}
+    tiers = {len(found): _Definitions(found) for found in (kept, beside_loops, exact)}
+    for known in reversed(tiers.values()):
         for depth in range(1, DEEPEST + 1):
             found = known.needed((x, y), depth)
             if not found:

@@ -55,7 +55,7 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.terms.conditions.divided import Divisor
 from combdiff.terms.conditions.guards import partial_values
-from combdiff.terms.conditions.kinks import without_needless_conditions
+from combdiff.terms.conditions.kinks import with_whole_norms, without_needless_conditions
 from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.laws.shares import asked_once, with_whole_shares
 from combdiff.terms.listings import with_entries_together
@@ -347,6 +347,7 @@ class Simplifier:
             terms = asked_once(terms, infinite, bindings)
             # what is left of conditions on an index may be one value of it
             terms = [solved_within_ranges(t, self.read) for t in terms]
+            terms = [with_whole_norms(t) for t in terms]
             return [without_needless_conditions(t, infinite) for t in terms] if divided else terms
 
         open_ = [n for n, v in enumerate(values) if v not in settled and (n >= len(bindings) or not is_opaque(v))]

@@ -111,3 +111,15 @@ def test_a_matrix_that_is_written_twice_is_derived_as_one_with_a_name(mode: Call
     at = X, y, np.array([0.7, 1.3]), 0.5, *([v[:2], v[2]] if mode is cd.hvp else [])
     for a, b in zip(ours.compile()(*at), own.compile()(*at), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
+def test_a_function_that_is_applied_to_one_index_twice_defines_its_values_once() -> None:
+    d = cd.grad("""(a::(N{m}) -> N{n}) -> (q::RM{n, 2}) -> begin
+      turned = (i::N{n}) -> begin
+        w = q(i, 0) * q(i, 1)
+        [w, 2 * w^2]
+      end
+      sum((e, c), turned(a(e))(c)^2 * turned(a(e))(1 - c))
+    end""")
+    assert str(d).count("q(a(e), 0) * q(a(e), 1)") == 1
+    assert d.check()

@@ -60,3 +60,13 @@ def test_a_condition_tells_that_there_are_indices_of_which_it_holds() -> None:
     some = Condition(ONE, total((k, m), Condition(k, m).over(ONE)))
     assert implies(Condition(j, i), some)
     assert not implies(Condition(add(i, j), ONE), some)
+
+
+def test_a_summand_that_is_left_out_and_stands_beside_the_sum_is_in_it() -> None:
+    """A spin that is turned over: the sum with −s(f) in the place of s(f) is that of all but 2 s(f)."""
+    d = cd.grad("(s::RV{n}, w::RV{n}) -> (b::R) -> sum(f::N{n}, sin(b + sum(i, w(i) * where(i == f, -s(i), s(i)))))")
+    assert str(d).split(" -> ")[-1] == "sum(f, cos(b + sum(i, s(i) * w(i)) - 2 * s(f) * w(f)))"
+    # far more of it would be left out than stands there
+    kept = cd.grad("(s::RV{n}, w::RV{n}) -> (b::R) -> sum(f, sin(b + sum(i, where(i != f, w(i))) + w(f) / 8) * s(f))")
+    assert "!=" in str(kept)
+    assert d.check() and kept.check()

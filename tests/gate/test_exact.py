@@ -10,7 +10,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from combdiff.errors import CheckError
-from combdiff.gate.exact import FIELD_FUNCTIONS, Exact, InexactError, is_transparent, is_whole
+from combdiff.gate.exact import (
+    FIELD_FUNCTIONS,
+    Exact,
+    InexactError,
+    has_sides,
+    has_sides_of_entries,
+    is_transparent,
+    is_whole,
+)
 from combdiff.gate.gate import Gate, Sample, gate_for
 from combdiff.gate.labelled import Labelled, added, eliminated, multiplied
 from combdiff.gate.residues import EXACT, HALF, PRIME, centred, residue
@@ -23,6 +31,7 @@ from combdiff.terms.terms import (
     ONE,
     PI,
     ZERO,
+    App,
     Call,
     Const,
     Indicator,
@@ -45,7 +54,7 @@ from combdiff.terms.terms import (
     sub,
     subterms,
 )
-from combdiff.terms.types import COMPLEX, REAL, Number
+from combdiff.terms.types import COMPLEX, REAL, Domain, Index, Map, Number
 from tests.strategies import programs
 
 z, w = fresh("z", COMPLEX), fresh("w", COMPLEX)
@@ -223,3 +232,34 @@ def test_a_change_is_seen_where_the_oracle_sees_one_and_nowhere_else(data: st.Da
             gate_for(body, wrong).same(body, wrong, "stage")
     else:
         assert gate_for(body, wrong).same(body, wrong, "stage")
+
+
+def test_a_condition_of_indices_is_no_condition_of_numbers() -> None:
+    """i ≠ j is 1 ≤ |i − j|, and what asks if it fails counts, too: exact numbers decide, and one draw is enough."""
+    i, j = (fresh(name, Index(Domain("n"))) for name in "ij")
+    x = fresh("x", REAL)
+    apart = indicator(ONE, call("abs", add(i, neg(j))), ONE)
+    for t in (indicator(apart, ZERO, x), indicator(ONE, call("abs", add(i, neg(j))), mul(x, x))):
+        assert is_transparent(t)
+        assert not has_sides(t)
+    assert has_sides(indicator(indicator(x, ONE, ONE), ZERO, x))
+    twice = Lam((i, j), indicator(ONE, call("abs", add(i, neg(j))), mul(number(2), x)))
+    once = Lam((i, j), indicator(ONE, call("abs", add(i, neg(j))), x))
+    with pytest.raises(CheckError, match="exact arithmetic"):
+        Gate().same(once, twice, "stage")
+
+
+def test_entries_have_sides_of_their_own_and_a_number_has_one() -> None:
+    v, i = fresh("v", Map((Index(Domain("n")),), REAL)), fresh("i", Index(Domain("n")))
+    x, entry = fresh("x", REAL), App(v, (i,))
+    assert has_sides_of_entries(indicator(entry, ONE, x))
+    assert not has_sides_of_entries(mul(indicator(entry, ONE, x), indicator(x, ONE, entry)))
+
+
+def test_what_two_terms_of_a_stage_hold_both_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    call_ = Exact.call
+    monkeypatch.setattr(Exact, "call", lambda self, name, a: taken.append(name) or call_(self, name, a))
+    x, y = fresh("x", REAL), fresh("y", REAL)
+    Gate().compared(add(mul(y, call("erf", x)), ONE), add(ONE, mul(call("erf", x), call("sin", y))))
+    assert taken.count("erf") == 1

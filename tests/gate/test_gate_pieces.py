@@ -23,6 +23,7 @@ from combdiff.terms.terms import (
     conj,
     fresh,
     mul,
+    neg,
     number,
     total,
 )
@@ -117,7 +118,7 @@ def test_a_tensor_is_compared_entry_by_entry_and_not_as_its_sum() -> None:
 def test_results_that_cannot_be_taken_apart_are_compared_as_they_are() -> None:
     y = fresh("y", COMPLEX)
     before, after = Lam((y,), mul(y, z)), Lam((y,), mul(z, y, number(2)))
-    assert [list(ways) for ways in pieces(before, after)] == [[(before, after)]]
+    assert [list(piece.ways) for piece in pieces(before, after)] == [[(before, after)]]
     assert parts_of(before).params == (y,)
     with pytest.raises(CheckError):
         Gate().same(before, after, "stage")
@@ -172,3 +173,40 @@ def test_a_condition_keeps_in_range_what_a_step_reads(power: str) -> None:
       sum(k::N{{m}}, r(k + 1)^2) + sum((k::N{{m}}, f), {power}) + sum((j, f), s(j, f))
     end""")
     assert not [step.note for step in d.steps if "not checked" in step.note]
+
+
+def test_a_value_may_get_another_sign_and_what_is_made_of_it_the_opposite_one() -> None:
+    """The whole is nan whatever is drawn, the logarithm of −1 − |x|: only the values by themselves can be compared."""
+    a, b, i = fresh("a", VECTOR), fresh("b", REAL), fresh("i", N)
+    u, v = fresh("u", VECTOR), fresh("v", VECTOR)
+    entry, nothing = App(a, (i,)), call("log", b)
+    below_zero = add(neg(call("abs", x)), neg(number(1)))
+    term = mul(App(u, (i,)), App(v, (i,)))
+
+    def of(sign: Term, item: Term) -> Let:
+        return Let(((b, below_zero), (a, Lam((i,), mul(sign, term)))), total((i,), mul(item, nothing)))
+
+    before = of(number(1), entry)
+    Gate().same(before, of(number(-1), neg(entry)), "stage")
+    for wrong in (of(number(-1), entry), of(number(1), neg(entry)), of(number(-2), neg(entry))):
+        with pytest.raises(CheckError):
+            Gate().same(before, wrong, "stage")
+
+
+def test_a_sign_that_an_earlier_value_did_not_know_of_is_no_excuse() -> None:
+    a, b = fresh("a", COMPLEX), fresh("b", COMPLEX)
+    before = Let(((b, mul(z, z)), (a, mul(z, z))), mul(a, b))
+    after = Let(((a, mul(number(-1), z, z)), (b, a)), mul(a, b))
+    with pytest.raises(CheckError):
+        Gate().same(before, Let(after.bindings, neg(after.body)), "stage")
+
+
+@pytest.mark.slow
+def test_distances_of_a_hyperbolic_space_between_the_ends_of_edges() -> None:
+    """The derivative of acosh is nan at the distance of a point to itself, so that no whole result is finite."""
+    text = """(a::(N{m}) -> N{n}, b::(N{m}, N{k}) -> N{n}) -> (u::RM{n, d}) -> begin
+      apart = (i::N{n}, j::N{n}) -> sum(c, (u(i, c) - u(j, c))^2)
+      dist = (i::N{n}, j::N{n}) -> acosh(apart(i, j) / ((1 - sum(c, u(i, c)^2)) * (1 - sum(c, u(j, c)^2))))
+      sum(e, log(sum(l, exp(-dist(a(e), b(e, l))))))
+    end"""
+    assert "sqrt" in str(cd.grad(text))

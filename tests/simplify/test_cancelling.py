@@ -66,3 +66,31 @@ def test_the_gradient_of_a_ratio_where_they_meet() -> None:
     a = a + a.T
     u, v = x @ a @ y, x @ a @ x
     np.testing.assert_allclose(d.compile()(a, y, x), 2 * u / v * a @ y - 2 * u**2 / v**2 * a @ x)
+
+
+def test_maxima_and_norms_come_over_one_denominator_under_conditions_too() -> None:
+    for f, slope in (("maximum(x)", "ties(x)(i)"), ("logsumexp(x)", "softmax(x)(i)")):
+        found = str(cd.grad(f"(x::RV) -> {f} / (1 + {f})"))
+        assert found == f"(x::RV) -> i -> {slope} / (1 + {f})^2"
+    text = "(L::R) -> (x::RM) -> sum((i, j), i != j, abs(x(i, j)) / (1 + L * abs(x(i, j))))"
+    assert str(cd.grad(text)).endswith("(i, j) -> sign(x(i, j)) * where(i != j, 1 / (1 + L * abs(x(i, j)))^2)")
+
+
+def test_a_distance_is_that_in_the_other_direction() -> None:
+    """The correlation of two electrons: r(i, j) and r(j, i) are norms of opposite vectors."""
+    distance = "norm(c -> x(i, c) - x(j, c))"
+    d = cd.grad(f"(L::R) -> (x::RM) -> sum((i, j), i < j, {distance} / (1 + L * {distance}))")
+    far = "norm(c1 -> x(i, c1) - x(j, c1))"
+    assert f"where(i != j and 0 < {far}, 1 / {far} / (1 + L * {far})^2)" in " ".join(str(d).split())
+    assert str(d).count("sum(") == 1
+    assert d.check()
+
+
+def test_powers_of_a_norm_have_slopes_without_a_condition() -> None:
+    assert str(cd.grad("(x::RV) -> norm(x)^3")) == "(x::RV) -> i -> 3 * x(i) * norm(x)"
+    assert str(cd.grad("(x::RV) -> norm(x)^5")).endswith("i -> 5 * x(i) * norm(x)^3")
+    d = cd.grad("(x::RV) -> norm(x) / (1 + norm(x))")
+    assert str(d).endswith("i -> x(i) * where(0 < norm(x), 1 / norm(x)) / (1 + norm(x))^2")
+    hessian = cd.hvp("(x::RV) -> norm(x)^3").compile()
+    assert (hessian(np.zeros(3), np.ones(3)) == 0).all()
+    assert d.check()

@@ -2,6 +2,7 @@
 
 where(c < d, a) + where(d <= c, a)          is a
 a σ(t) + a σ(-t)                            is a
+sum(i, where(i != f, a(i))) - a(f)          is sum(i, a(i)) - 2 a(f)
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from combdiff.terms.terms import (
     Delta,
     Indicator,
     Term,
+    Var,
     delta,
     holds,
     indicator,
     is_integer_valued,
     mul,
+    substitute,
     subterms,
     total,
 )
@@ -83,6 +86,31 @@ def sides_of(t: Term) -> Iterator[OneSide]:
     for other_one, both in found:
         if other_one is not None:
             yield OneSide(*(mul(whole.coefficient, total(whole.indices, u)) for u in (other_one, both)))
+
+
+def left_out_of(t: Term) -> Iterator[OneSide]:
+    """For each condition i != f on a sum over i or f: the summand at i = f, which is left out, and the sum with it.
+
+    >>> from combdiff.terms.terms import App, fresh
+    >>> from combdiff.terms.types import REAL, Domain, Index, Map
+    >>> n = Index(Domain("n"))
+    >>> x, i, f = fresh("x", Map((n,), REAL)), fresh("i", n), fresh("f", n)
+    >>> (found,) = left_out_of(total((i,), compared(i, "!=", f, App(x, (i,)))))
+    >>> found.other == App(x, (f,)), found.both == total((i,), App(x, (i,)))
+    (True, True)
+    """
+    whole = network(t, conditions_apart)
+    marks = [f for f in whole.factors if isinstance(f, Indicator | Delta) and f.body == ONE]
+    beside = mul(*(f for f in whole.factors if f not in marks))
+    for mark in marks:
+        told = comparison_of(condition_of(mark)) if isinstance(mark, Indicator) else None
+        if told is None or told.sign != "!=":
+            continue
+        every = _under([m for m in marks if m is not mark], beside)
+        for i, f in ((told.left, told.right), (told.right, told.left)):
+            if isinstance(i, Var) and i in whole.indices and i.type == f.type:
+                at = total([v for v in whole.indices if v != i], substitute(every, {i: f}))
+                yield OneSide(mul(whole.coefficient, at), mul(whole.coefficient, total(whole.indices, every)))
 
 
 def _under(marks: Iterable[Indicator | Delta], body: Term) -> Term:

@@ -9,12 +9,14 @@ which is never lowered again, up to the deepest one that there is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from itertools import permutations
 
 from combdiff.records import dataclass
+from combdiff.terms.arithmetic import opposite
+from combdiff.terms.constructors import reduction
 from combdiff.terms.network import factors_before_sums
 from combdiff.terms.terms import (
     ONE,
@@ -24,19 +26,25 @@ from combdiff.terms.terms import (
     Call,
     Conj,
     Const,
+    Indicator,
     Lam,
     Pow,
+    Reduce,
     Sum,
     Term,
     Traverser,
+    Tuple,
     Var,
     add,
     alpha_equal,
     conj,
     factors_of,
     holds,
+    indicator,
+    items_of,
     mul,
     power,
+    refreshed,
     split_coefficient,
     substitute,
     terms_of,
@@ -69,7 +77,29 @@ def over_one_denominator(t: Term, values: Mapping[Var, Term] | None = None) -> T
     """
     if not (holds(t, Pow) and holds(t, Add)):
         return t
-    return Traverser(_Denominators(values or {}), Add)(t)
+    return Traverser(_Denominators(values or {}), Add)(_spelled_alike(t))
+
+
+def _spelled_alike(t: Term) -> Term:
+    """`t` with one spelling for maxima, norms and their like that differ in the names of bound indices alone.
+
+    A vector and its negative have one norm.
+    """
+    known: dict[frozenset[Var], list[tuple[Term, Term]]] = {}
+
+    def visit(u: Term) -> Term:
+        if not isinstance(u, Reduce):
+            return u
+        alike = known.setdefault(u.free, [])
+        ways = [u, reduction("norm", u.indices, u.mark, opposite(u.body))] if u.kind == "norm" else [u]
+        found = next((spelled for v, spelled in alike for way in ways if alpha_equal(way, v)), None)
+        if found is None:
+            # with names of its own, as it may stand where the names of the first one are taken
+            found = refreshed(u)
+            alike.append((u, found))
+        return found
+
+    return Traverser(visit, Reduce)(t) if holds(t, Reduce) else t
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +113,7 @@ class _Denominators:
     read: dict[Term, tuple[list[Term], Powers]] = field(default_factory=dict)
     under: dict[Term, tuple[Term, tuple[Var, ...]]] = field(default_factory=dict)
     sums: dict[Term, tuple[Term, ...]] = field(default_factory=dict)
+    unguarded: dict[Term, tuple[list[Term], Term]] = field(default_factory=dict)
 
     def __call__(self, t: Term) -> Term:
         if not isinstance(t, Add) or isinstance(t.type, Index) or len(t.terms) > MOST_IN_A_SUM:
@@ -101,7 +132,14 @@ class _Denominators:
         return None
 
     def _together(self, shallow: Term, deep: Term) -> Term | None:
-        """a / q + b / q² as (a q + b) / q², with what a and b have in common in front; under one sum as well."""
+        """a / q + b / q² as (a q + b) / q², with what a and b have in common in front; under one sum as well.
+
+        So are two under the same conditions.
+        """
+        (conditions, one), (same, other) = self._unguarded(shallow), self._unguarded(deep)
+        if conditions and {*conditions} == {*same}:
+            found = self._together(one, other)
+            return None if found is None else _under(conditions, found, beside=factors_of(shallow))
         (above, shallower), (below, powers) = self._read(shallow), self._read(deep)
         for q, depth in powers.items():
             if shallower.get(q, NONE) == depth + 1 <= 0:
@@ -111,11 +149,27 @@ class _Denominators:
         (one, over), (other, under) = self._under_sums(shallow), self._under_sums(deep)
         if not over or [i.kind for i in over] != [i.kind for i in under]:
             return None
-        depths = {depth for depth in self._read(other)[1].values() if depth < -1}
-        if depths.isdisjoint(depth - 1 for depth in self._read(one)[1].values()):
+        shallower, powers = (self._read(self._unguarded(t)[1])[1] for t in (one, other))
+        depths = {depth for depth in powers.values() if depth < -1}
+        if depths.isdisjoint(depth - 1 for depth in shallower.values()):
             return None
-        found = self._together(one, substitute(other, dict(zip(under, over, strict=True))))
+        pair = _spelled_alike(Tuple((one, substitute(other, dict(zip(under, over, strict=True))))))
+        found = self._together(*items_of(pair))
         return None if found is None else total(over, found)
+
+    def _unguarded(self, t: Term) -> tuple[list[Term], Term]:
+        """The conditions on the factors of a term, each on 1, and the term without them."""
+        if t not in self.unguarded:
+            conditions, found, left = list[Term](), list[Term](), [*factors_of(t)]
+            while left:
+                match left.pop():
+                    case Indicator(left=one, right=other, body=body):
+                        conditions.append(Indicator(one, other, ONE))
+                        left += () if body == ONE else factors_of(body)
+                    case f:
+                        found.append(f)
+            self.unguarded[t] = conditions, mul(*found)
+        return self.unguarded[t]
 
     def _under_sums(self, t: Term) -> tuple[Term, tuple[Var, ...]]:
         """What a term is the sum of, and over what."""
@@ -140,6 +194,16 @@ class _Denominators:
         if q not in self.sums:
             self.sums[q] = _terms_of_sum(q, self.values)
         return bool(self.sums[q])
+
+
+def _under(conditions: Sequence[Term], t: Term, beside: Collection[Term]) -> Term:
+    """`t` under conditions, but for the factors that stand `beside` them, and numbers."""
+    outside = [f for f in factors_of(t) if f in beside or isinstance(f, Const)]
+    inside = mul(*(f for f in factors_of(t) if f not in outside))
+    for c in reversed(conditions):
+        assert isinstance(c, Indicator), "a condition"
+        inside = indicator(c.left, c.right, inside)
+    return mul(*outside, inside)
 
 
 def _plain(f: Term) -> Term:

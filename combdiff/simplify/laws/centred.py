@@ -91,11 +91,17 @@ def _is_of_deviations(t: Sum, values: Mapping[Var, Term]) -> bool:
         held = [f for f in factors if i in f.free]
         for n, f in enumerate(held):
             terms = terms_of(_written_out(f, values))
-            if len(terms) > 1 and any(i not in g.free for u in terms for g in factors_of(u)):
+            if len(terms) > 1 and any(_may_be_a_mean(u, i, values) for u in terms):
                 others = [*held[:n], *held[n + 1 :]]
                 if merge_like_terms(add(*(_summed(i, [*others, u], values) for u in terms))) == ZERO:
                     return True
     return False
+
+
+def _may_be_a_mean(t: Term, i: Var, values: Mapping[Var, Term]) -> bool:
+    """Whether factors of `t` that are the same for all i are made of a sum over what i runs over."""
+    front = [f for f in factors_of(t) if i not in f.free]
+    return any(v.kind == i.kind for f in _all_parts(front, values) for s in subterms(f, Sum) for v in s.indices)
 
 
 def _written_out(f: Term, values: Mapping[Var, Term]) -> Term:

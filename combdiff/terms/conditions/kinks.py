@@ -9,12 +9,15 @@ there anyway, and a factor is shorter than a condition.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from fractions import Fraction
 
 from combdiff.terms.conditions.guards import Condition, Finite, condition_of, inside, negated
+from combdiff.terms.network import factors_before_sums
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
+    TWO,
     ZERO,
     Add,
     App,
@@ -26,11 +29,16 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Reduce,
+    Sum,
     Term,
     Traverser,
     Var,
+    alpha_equal,
     call,
+    factors_of,
     mul,
+    number,
+    power,
     split_coefficient,
     sub,
     subterms,
@@ -94,6 +102,66 @@ def _without_needless_signs(t: Mul, conditions: Collection[Indicator]) -> Term:
     return mul(*(f for f in t.factors if f not in signs)) if any(f in signs for f in t.factors) else t
 
 
+def with_whole_norms(t: Term) -> Term:
+    """The same with r for r² where(0 < r, 1 / r): what a norm r is divided by under its condition goes beside it.
+
+    >>> from combdiff.terms.conditions.comparing import compared
+    >>> from combdiff.terms.terms import fresh, number, power, reduction
+    >>> from combdiff.terms.types import REAL, Domain, Index
+    >>> i, x = fresh("i", Index(Domain("N"))), fresh("x", Map((Index(Domain("N")),), REAL))
+    >>> r = reduction("norm", (i,), ONE, App(x, (i,)))
+    >>> with_whole_norms(mul(power(r, number(2)), compared(ZERO, "<", r, power(r, MINUS_ONE)))) == r
+    True
+    """
+    if not any(is_at_a_point(condition_of(u)) for u in subterms(t, Indicator)):
+        return t
+
+    def visit(u: Term) -> Term:
+        while isinstance(u, Mul | Sum) and (met := _with_whole_norm(factors_before_sums(u))) is not None:
+            u = met
+        return u
+
+    return Traverser(visit, Mul, Sum)(t)
+
+
+def _with_whole_norm(factors: Sequence[Term]) -> Term | None:
+    for g in factors:
+        for condition in _chain(g):
+            if not is_at_a_point(condition_of(condition)):
+                continue
+            r, (*_, last) = _side(condition_of(condition))[0], _chain(g)
+            outside, beside = _apart_from(r, [f for f in factors if f is not g])
+            inside_, under = _apart_from(r, factors_of(last.body))
+            if outside > 0 > inside_:
+                left = outside + inside_
+                body = mul(*under, ONE if left > 0 else power(r, number(left)))
+                # r is 0 where its condition does not hold
+                needless = condition if left > 0 and body == ONE else None
+                whole = _over([condition_of(c) for c in _chain(g) if c is not needless], body)
+                return mul(*beside, whole, power(r, number(max(left, Fraction(0)))))
+    return None
+
+
+def _apart_from(r: Term, factors: Iterable[Term]) -> tuple[Fraction, list[Term]]:
+    """The power of a norm that a product holds, as one of a sum of squares, too, and the other factors."""
+    square = power(r, TWO)
+    total, others = Fraction(0), list[Term]()
+    for f in factors:
+        base, n = (f.base, f.exponent) if isinstance(f, Pow) else (f, ONE)
+        times = 1 if alpha_equal(base, r) else 2 if alpha_equal(base, square) else 0
+        if times and isinstance(n, Const) and n.is_integer:
+            total += times * n.real
+        else:
+            others.append(f)
+    return total, others
+
+
+def _over(conditions: Sequence[Condition], body: Term) -> Term:
+    for c in reversed(conditions):
+        body = c.over(body)
+    return body
+
+
 class _Finite(Finite):
     """Exponentials count as finite, for what they overflow from is out of reach, and so do unknown functions."""
 
@@ -138,11 +206,8 @@ def _outermost(inner: Indicator, chain: Indicator) -> Indicator:
     """A chain of conditions with one of them first: in any order they say the same."""
     if inner is chain:
         return chain
-    others = [condition_of(g) for g in _chain(chain) if g is not inner]
     *_, last = _chain(chain)
-    body = last.body
-    for c in reversed(others):
-        body = c.over(body)
+    body = _over([condition_of(g) for g in _chain(chain) if g is not inner], last.body)
     return Indicator(inner.left, inner.right, body)
 
 

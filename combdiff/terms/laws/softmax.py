@@ -102,6 +102,8 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
     match t:
         case Call("log", (u,)):
             made = logarithm(opened(u, values, _in_place))
+        case Call("log1p", (u,)):
+            made = logarithm(add(ONE, opened(u, values, _in_place)))
         case Mul() | Pow(Add(), _):
             of = opened(t, values, _in_place)
             made = _quotient(of) if isinstance(of, Mul | Pow) else None

@@ -144,7 +144,7 @@ def _of_pair(t: Term, primitive: str, whole: Callable[[Const, Term], Term]) -> T
 
 
 def _one_beside_tanh(terms: Sequence[Term]) -> Term | None:
-    """log(c ± c tanh(u)) is log(2 c) − softplus(∓2u)."""
+    """log(c ± c tanh(u)) is log(2 c) − softplus(∓2u), and log(c − c tanh(u)²) is log c − 2 log cosh u."""
     match terms:
         case [Const() as c, other] | [other, Const() as c] if above_zero(c):
             d, rest = split_coefficient(other)
@@ -154,18 +154,28 @@ def _one_beside_tanh(terms: Sequence[Term]) -> Term | None:
         case Call("tanh", (u,)) if not is_complex(u.type) and d in (c, mul(MINUS_ONE, c)):
             twice = mul(number(-2 if d == c else 2), u)
             return add(_log(mul(number(2), c)), neg(softplus(twice)))
+        case Pow(Call("tanh", (u,)), Const(real=n)) if n == 2 and not is_complex(u.type) and d == neg(c):
+            return add(_log(c), mul(number(-2), call("log", call("cosh", u))))
         case _:
             return None
 
 
 def _between_sigmoids(terms: Sequence[Term]) -> Term | None:
-    """log(σ(u) − σ(v)) is log σ(u) + log σ(−v) + log(1 − exp(v − u)): the chance of an interval."""
+    """log(σ(u) − σ(v)) is log σ(u) + log σ(−v) + log(1 − exp(v − u)): the chance of an interval.
+
+    tanh(u) is 2 σ(2u) − 1.
+    """
     if len(terms) != 2:
         return None
     match sorted(map(split_coefficient, terms), key=lambda pair: -pair[0].real):
-        case [(c, Call("sigmoid", (u,))), (d, Call("sigmoid", (v,)))] if c.real > 0 and add(c, d) == ZERO:
+        case [(c, Call("sigmoid" | "tanh" as name, (u,))), (d, Call(other, (v,)))] if (
+            name == other and c.real > 0 and add(c, d) == ZERO and not is_complex(add(u, v).type)
+        ):
+            front: Term = c
+            if name == "tanh":
+                front, u, v = (mul(number(2), of) for of in (c, u, v))
             inside = call("log", sub(ONE, call("exp", sub(v, u))))
-            return add(_log(c), neg(softplus(opposite(u))), neg(softplus(v)), inside)
+            return add(_log(front), neg(softplus(opposite(u))), neg(softplus(v)), inside)
         case _:
             return None
 
