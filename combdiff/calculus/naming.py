@@ -182,8 +182,9 @@ class Names:
         # the name is that of the numbers, and not of what is left of them where they take part
         guard, numbers = held(t.body)
         guard, numbers = (guard, numbers) if guard and self.is_finite(numbers) else ((), t.body)
-        body = under(guard, self.named(self.go(numbers, inner), inner))
-        if t.kind in OF_MATRICES:
+        of_matrix = t.kind in OF_MATRICES
+        body = under(guard, self.named(self.go(numbers, inner), inner, of_matrix))
+        if of_matrix:
             first, *others = (self.written_out(self.go(k, inner)) for k in t.marks)
             return reduced(t.kind, Lam(t.indices, Tuple((first, body, *others))))
         return reduction(t.kind, t.indices, t.mark, body)
@@ -209,9 +210,14 @@ class Names:
 
         return self.written_out(Traverser(visit)(t))
 
-    def named(self, u: Term, scope: Sequence[Var]) -> Term:
-        """`u`, or an entry of a value of its own if it is worth a name; u and -u have one name."""
-        if u.free.isdisjoint(self.reached) or not is_worth_a_name(u):
+    def named(self, u: Term, scope: Sequence[Var], of_matrix: bool = False) -> Term:
+        """`u`, or an entry of a value of its own if it is worth a name; u and -u have one name.
+
+        A matrix is an array wherever a function takes it: it is worth a name if its entries take a function each.
+        """
+        if u.free.isdisjoint(self.reached):
+            return u
+        if not is_worth_a_name(u) and not (of_matrix and any(_is_function(v) for v in subterms(u, Call))):
             return u
         c, _ = split_coefficient(u)
         return neg(self.always_named(neg(u), scope)) if c.real < 0 and not c.imag else self.always_named(u, scope)
@@ -266,6 +272,10 @@ def nonlinear_places(t: Term) -> Sequence[int]:
 
 def _is_unknown(f: Term) -> bool:
     return isinstance(f.type, Map) and not f.type.is_array
+
+
+def _is_function(t: Call) -> bool:
+    return bool(t.args) and t.primitive not in LINEAR
 
 
 def _is_of_eigenvalues(t: Term) -> bool:

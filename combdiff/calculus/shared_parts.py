@@ -23,6 +23,7 @@ from combdiff.canon.closed import ClosedForm, closed_form
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
+from combdiff.terms.nodes import OF_MATRICES
 from combdiff.terms.terms import (
     Add,
     App,
@@ -36,6 +37,7 @@ from combdiff.terms.terms import (
     Loop,
     Mul,
     Pow,
+    Reduce,
     Sum,
     Term,
     Traverser,
@@ -112,7 +114,20 @@ def _bodies(f: Lam) -> list[Term]:
     for var, value in out.kept:
         parts.found.append((var, value if _is_whole(value) else parts.rewritten(value, ())))
     core = parts.with_products_named(parts.rewritten(out.core, ()))
-    return [plain] if len(parts.found) == len(out.kept) else [plain, let(parts.found, core)]
+    if len(parts.found) == len(out.kept):
+        return [plain]
+    named = let(parts.found, core)
+    return [named] if _holds_matrix_of({var for var, _ in parts.found}, named) else [plain, named]
+
+
+def _holds_matrix_of(names: Set[Var], t: Term) -> bool:
+    """Whether a function takes a matrix that has one of the `names`.
+
+    It is an array whether it has a name or not, with one factorisation for all functions of it. Each place at which it
+    is written out would make a pullback of its own.
+    """
+    matrices = (u.body for u in subterms(t, Reduce) if u.kind in OF_MATRICES)
+    return any(isinstance(entry, App) and entry.function in names for entry in matrices)
 
 
 def _fresh_names(f: Lam) -> Iterator[str]:

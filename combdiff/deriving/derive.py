@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from combdiff.budget import NODES, SECONDS
 from combdiff.calculus.functions.intervals import intervals_in
@@ -101,9 +102,11 @@ def simplifier_like(
     full_space: bool = False,
     collect: bool = True,
     seconds: float | None = None,
+    longest: float = inf,
 ) -> Simplifier:
-    """A simplifier with a new budget, of the same size unless `seconds` are given."""
+    """A simplifier with a new budget, of the same size unless `seconds` are given; see `Simplifier.longest`."""
     seconds = d.seconds if seconds is None else seconds
     found = Simplifier(Gate(), expand, seconds=seconds, nodes=d.nodes, full_space=full_space, collect=collect)
+    found.longest = longest
     found.intervals = intervals_in(d.term)
     return found

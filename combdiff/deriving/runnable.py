@@ -28,12 +28,17 @@ from combdiff.run.hessian import Joint, joined
 from combdiff.simplify.account import COLLECT
 from combdiff.terms.conditions.needed import least_sizes
 from combdiff.terms.recursion import deep_recursion
-from combdiff.terms.terms import Lam, Term, Traverser, substitute
+from combdiff.terms.terms import Lam, Term, Traverser, substitute, subterms
 from combdiff.terms.types import Domain, Type
 
 if TYPE_CHECKING:
     from combdiff.arrays.passes.distances import Distances
     from combdiff.derivation import Derivation
+
+
+LONGER = 4
+"""A program whose derivative is so many times as long as that of the user's is not tried: it takes minutes to simplify,
+and what is written so often is not computed faster."""
 
 
 class Runnable:
@@ -120,6 +125,7 @@ class Runnable:
             return (d,)
         found = []
         end = perf_counter() + d.seconds
+        longest = LONGER * max(_nodes(step.term) for step in d.steps if step.term is not None)
         with deep_recursion():
             for program in programs_to_run(d.program):
                 if program == d.program:
@@ -129,7 +135,7 @@ class Runnable:
                 if left <= 0:
                     break
                 with suppress(CombDiffError):  # the formula can be run, and that is enough
-                    simplifier = simplifier_like(d, expand=False, seconds=left, collect=False)
+                    simplifier = simplifier_like(d, expand=False, seconds=left, collect=False, longest=longest)
                     again = derived_again(d, d.mode, program, simplifier)
                     # complex(2) written out is 2, and then the value may be real, and its cotangent
                     kinds = zip(_kinds(again.term), _kinds(d.term), strict=False)
@@ -147,6 +153,10 @@ class Runnable:
             return None
         before, last = d.steps[at - 1].term, d.steps[-1].term
         return Traverser(lambda t: before if t == last else t)(d.term)
+
+
+def _nodes(t: Term) -> int:
+    return sum(1 for _ in subterms(t))
 
 
 def _kinds(t: Term) -> list[Type]:

@@ -361,7 +361,7 @@ class Evaluation:
         if not (isinstance(f.type, Map) and (f.type.is_tensor or isinstance(f.type.result, Index))):
             return self._unknown_entry(f, args)
         if isinstance(f, Reduce) and not args:
-            return self._reduced(f)
+            return self(f)
         if isinstance(f, Reduce):
             return self._entry_of_ties(f, args)
         if isinstance(f, App | Proj) and any(self._is_open(v) for v in f.free):
@@ -388,7 +388,7 @@ class Evaluation:
         """The share of an entry in a maximum, an entry of an inverse: an array over what is bound, at other indices."""
         import numpy as np
 
-        array = self._reduced(f)
+        array = self(f)
         indices = f.indices[1:] if f.kind in VECTORS else f.indices
         own = [v.uid for v in indices]
         places = [self(a) for a in args]

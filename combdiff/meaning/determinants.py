@@ -140,13 +140,15 @@ def _along(function: Callable[[Array], Array], matrix: Array, directions: Sequen
 def exponential(matrix: Array) -> Array:
     """The sum of all powers over factorials, of a matrix that is halved until it is small, and squared as often.
 
+    Or of a stack of matrices, which are halved equally often.
+
     >>> exponential(np.array([[0.0, 1.0], [0.0, 0.0]]))
     array([[1., 1.],
            [0., 1.]])
     """
-    halvings = max(0, ceil(log2(max(1e-300, abs(matrix).sum(axis=0).max(initial=0)))) + 4)
+    halvings = max(0, ceil(log2(max(1e-300, abs(matrix).sum(axis=-2).max(initial=0)))) + 4)
     small: Array = np.asarray(matrix / 2.0**halvings)
-    power: Array = np.asarray(np.eye(len(matrix)) + 0 * small)
+    power: Array = np.asarray(np.eye(matrix.shape[-1]) + 0 * small)
     found = power
     # the norm of `small` is 1/16 at most: its 13th power is below rounding
     for n in range(1, 20):

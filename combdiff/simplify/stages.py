@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, replace
+from math import inf
 from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
@@ -68,6 +69,7 @@ from combdiff.terms.terms import (
     body_of,
     let,
     substitute,
+    subterms,
     tuple_of,
 )
 from combdiff.terms.types import Domain, Interval, Type
@@ -86,6 +88,7 @@ class Simplifier:
     at constants; `written` is the program, in whose order terms are put; `divided` is what it divides by in any case;
     `infinite` are definitions around a step that may be infinite; `intervals` are those of the program; `progress` is
     called when a stage begins.
+    `longest` are the nodes of a derivative beyond which it is given up, with a BudgetError.
     `raw` is what the last derivative is called before it is simplified, `end` when the time is up for all of it, the
     deadline of the budget for what is at work.
     """
@@ -94,6 +97,7 @@ class Simplifier:
     expand: bool = False
     seconds: float = SECONDS
     nodes: float = NODES
+    longest: float = inf
     full_space: bool = False
     collect: bool = True
     names: dict[Type, list[str]] = field(default_factory=dict)
@@ -176,6 +180,8 @@ class Simplifier:
         unused = {*unused, *f.params} if self.full_space else unused
         order = ReadingOrder(rank, unused, collect=last)
         self.unused = tuple(sorted({v.name for v in unused}))
+        if sum(1 for _ in subterms(f)) > self.longest:
+            raise BudgetError("the derivative is longer than it may be")
         self.steps.append(Step(self.raw if last else "raw pullback", f))
         f = self._stage("contract", f, lambda body: self._contracted(body, expand=False))
         f = self._with_steps(f, unused)

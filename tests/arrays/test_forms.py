@@ -22,7 +22,7 @@ from combdiff.language.parsing.parser import parse
 from combdiff.run.compiled import Compiled
 from combdiff.simplify.graph.running import AllForms
 from combdiff.simplify.laws.distributed import distributed
-from combdiff.terms.terms import Lam
+from combdiff.terms.terms import Lam, Let, subterms
 
 RINGS = """@domain Ring begin base = I; lower = -1; upper = 1 end
 @domain Pair begin base = I; lower = -1; upper = 0 end
@@ -259,3 +259,40 @@ def test_products_of_what_is_bound_inside_have_no_name_outside(name: str) -> Non
     d = cd.grad(BOUND[name])
     assert not any(program.free for program in programs_to_run(d.program))
     assert d.check()
+
+
+INVERSE = """(D::RM{n, n}, z::RV{n}) -> (a::R) -> begin
+  A = (i, j) -> delta(i, j, 1) + exp(-a * D(i, j))
+  z' * (A \\ z) + logabsdet(A)
+end"""
+
+
+def test_a_matrix_that_is_written_out_in_two_functions_is_run_under_its_name() -> None:
+    (program,) = programs_to_run(marked_program(infer(parse(INVERSE))))
+    assert [var.name for t in subterms(program, Let) for var, _ in t.bindings] == ["A"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_sum_over_a_value_that_is_read_once_comes_apart(n: int) -> None:
+    """One product of matrices makes the Hessian product: the cotangent of A, which takes another, is never made."""
+    d = cd.hvp(INVERSE)
+    assert str(d.plan()).count("GEMM") == 1
+    D, z = np.random.default_rng(n).normal(size=(n, n)), np.arange(1.0, n + 1)
+    gradient, a, t = cd.grad(INVERSE).compile(), 0.4, 1e-5
+    slope = (gradient(D, z, a + t) - gradient(D, z, a - t)) / (2 * t)
+    np.testing.assert_allclose(d.compile()(D, z, a, 1.0), slope, rtol=1e-5)
+
+
+PRUNING = """(p::RV{4}, L1::RM{s, 4}, L2::RM{s, 4}, L3::RM{s, 4}) -> (Q::RM{4, 4}, t::RV{4}) -> begin
+  P1 = expm(Q * t(0)); P2 = expm(Q * t(1)); P3 = expm(Q * t(2)); P4 = expm(Q * t(3))
+  a = (u, k) -> sum(b, P1(k, b) * L1(u, b)) * sum(b, P2(k, b) * L2(u, b))
+  sum(u, log(sum(k, p(k) * sum(b, P4(k, b) * a(u, b)) * sum(b, P3(k, b) * L3(u, b)))))
+end"""
+
+
+@pytest.mark.slow
+def test_a_program_whose_derivative_is_much_longer_written_out_is_run_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = cd.hvp(PRUNING)
+    assert programs_to_run(d.program) != (d.program,)
+    monkeypatch.setattr("combdiff.deriving.runnable.LONGER", 0.5)
+    assert d.runnable.derivations == (d,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from itertools import combinations
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -241,3 +242,27 @@ def test_an_exponential_and_its_conjugate_are_computed_once() -> None:
     ).source(value=True)
     code = source.split('"""')[-1]
     assert code.count("np.exp(") == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(networks(), st.integers(1, 4))
+def test_no_order_multiplies_less_than_the_one_that_is_found(
+    network: tuple[list[Factor], tuple[int, ...]], size: int
+) -> None:
+    """All orders are tried by hand; parts that share no index are multiplied last, as the search does it."""
+    rows, kept = network
+    arrays = Arrays()
+    steps = [arrays.builder.step(ops.Input(name), (), (N,) * rank, False) for rank, name in enumerate("xAT", 1)]
+    names = indices(5)
+    values = [Value(steps[a], tuple(names[x] for x in labels)) for a, _, labels in rows]
+    found = Factors(values, {names[x] for x in kept}, {N: size})
+
+    def least(group: int) -> float:
+        if not group & (group - 1):
+            return 0
+        parts = [(left, group ^ left) for left in range(1, group) if left & group == left]
+        joined = [(a, b) for a, b in parts if found.labels(a) & found.labels(b)]
+        return min((least(a) + least(b) + found.product(a, b).products for a, b in joined), default=inf)
+
+    whole = least(found.all)
+    assert found.cheapest()[found.all].cost.products == whole or whole == inf

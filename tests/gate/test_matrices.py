@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import expm, expm_frechet
 
 import combdiff as cd
 from combdiff.gate.gate import gate_for
 from combdiff.gate.matrices import matrix_values
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
+from combdiff.meaning.determinants import value_of
 
 NAN = [[1.0, np.nan], [0.0, 1.0]]
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
@@ -58,3 +60,28 @@ def test_a_determinant_that_is_undefined_for_some_numbers_is_derived() -> None:
     assert d.check()
     np.testing.assert_allclose(d.compile()(x), 1.5 ** (1 / 3) + 0.5 / 3 * 1.5 ** (-2 / 3), rtol=1e-14)
     assert cd.grad("(x::RV) -> det((i::N, j) -> abs2(x(j)) * (1 + abs2(x(j)))^(1/3))").source()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_exponentials_of_a_stack_are_those_of_scipy(n: int, complex_: bool) -> None:
+    rng = np.random.default_rng(n)
+    A, K = rng.normal(size=(2, 3, 2, n, n)) + 1j * complex_ * rng.normal(size=(2, 3, 2, n, n))
+    np.testing.assert_allclose(matrix_values("expm", A), expm(A), rtol=1e-11, atol=1e-12)
+    found = matrix_values("expm_along", A, 100 * K)
+    for place in np.ndindex(3, 2):
+        along = expm_frechet(A[place], 100 * K[place], compute_expm=False)
+        np.testing.assert_allclose(found[place], along, rtol=1e-10, atol=1e-9)
+
+
+def test_a_second_derivative_of_an_exponential_is_that_of_its_series() -> None:
+    A, K, L = np.random.default_rng(3).normal(size=(3, 4, 3, 3))
+    wanted = [value_of("expm_along", *matrices) for matrices in zip(A, K, L, strict=True)]
+    np.testing.assert_allclose(matrix_values("expm_along", A, K, L), wanted, rtol=1e-11, atol=1e-12)
+    assert matrix_values("expm_along", *np.zeros((2, 4, 0, 0))).shape == (4, 0, 0)
+
+
+def test_an_exponential_without_a_value_leaves_the_others_theirs() -> None:
+    found = matrix_values("expm", np.array([NAN, [[0.0, 0.0], [0.0, 0.0]]]))
+    assert np.isnan(found[0]).all()
+    np.testing.assert_array_equal(found[1], np.eye(2))

@@ -11,6 +11,7 @@ costs little.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
@@ -20,7 +21,7 @@ from combdiff.arrays.costs import operations, seconds
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.cumulative import is_running_share
 from combdiff.arrays.lower.lower import lower
-from combdiff.arrays.lower.signature import guessed_sizes, result_of
+from combdiff.arrays.lower.signature import Result, guessed_sizes, result_of
 from combdiff.arrays.passes.contiguous import with_contiguous_operands
 from combdiff.arrays.passes.distances import Distances, expanded
 from combdiff.arrays.plan import Plan
@@ -33,7 +34,7 @@ from combdiff.simplify.known import is_opaque
 from combdiff.simplify.laws.distributed import distributed
 from combdiff.terms.archive import Archive
 from combdiff.terms.conditions.sizes import with_sizes_decided
-from combdiff.terms.terms import Lam, Term, inlined, let, tuple_of
+from combdiff.terms.terms import Add, App, Lam, Term, inlined, let, subterms, tuple_of
 from combdiff.terms.types import Domain
 
 BETTER = 0.9
@@ -99,7 +100,7 @@ class Forms:
         others: list[tuple[Plan, Term, Term | None]] = []
         flats = [_without_products(flat) for flat in self.flats]
         flats += filter(None, [_without_shares(self.formula)])
-        for flat in dict.fromkeys((*flats, *map(distributed, flats))):
+        for flat in dict.fromkeys((*flats, *map(distributed, flats), *filter(None, map(_without_brackets, flats)))):
             found = self._cheapest(flat, sizes)
             for form in (flat, found):
                 if form is None or form == self.formula:
@@ -152,12 +153,32 @@ def _without_products(flat: Term) -> Term:
 def _without_shares(form: Term) -> Term | None:
     """`form` with shares in sums up to an index written out: sums over them need no array with two indices."""
     result = result_of(form)
-    shares: dict[Term, Lam] = {v: e for v, e in result.bindings if isinstance(e, Lam) and is_running_share(e)}
-    if not shares:
+    return _without(result, {v: e for v, e in result.bindings if isinstance(e, Lam) and is_running_share(e)})
+
+
+def _without_brackets(flat: Term) -> Term | None:
+    """`flat` with sums of sums in the place of a sum over the entries of a value that is read nowhere else.
+
+    The value, Σ_kl B(i, k) C(k, l) B(l, j) + a(i) b(j) say, is never made: each of its terms may be a chain of its own.
+    """
+    result = result_of(flat)
+    whole = (*(value for _, value in result.bindings), *result.outputs)
+    read = Counter(u.function for u in {u: None for t in whole for u in subterms(t, App)})
+    sums: dict[Term, Lam] = {
+        v: e for v, e in result.bindings if isinstance(e, Lam) and isinstance(e.body, Add) and read[v] == 1
+    }
+    written = _without(result, sums)
+    apart = written and distributed(written)
+    return None if apart == written else apart
+
+
+def _without(result: Result, values: Mapping[Term, Lam]) -> Term | None:
+    """A result with some of its values written out; None where there are none, or one is used as a whole array."""
+    if not values:
         return None
-    bindings = [(var, inlined(value, shares)) for var, value in result.bindings if var not in shares]
-    outputs = tuple(inlined(t, shares) for t in result.outputs)
-    whole = any(not t.free.isdisjoint(shares) for t in (*(value for _, value in bindings), *outputs))
+    bindings = [(var, inlined(value, values)) for var, value in result.bindings if var not in values]
+    outputs = tuple(inlined(t, values) for t in result.outputs)
+    whole = any(not t.free.isdisjoint(values) for t in (*(value for _, value in bindings), *outputs))
     return None if whole else Lam(tuple(result.params), let(bindings, tuple_of(outputs)))
 
 

@@ -23,6 +23,7 @@ from combdiff.terms.types import Domain
 _EXACT = 10  # of more factors the order is opt_einsum's guess
 _BUTTERFLY = 8  # multiplications in the time of a part of a fast Fourier transform, for each of its entries
 _COPIED = 32  # multiplications in the time of copying an entry into another order
+_ABOVE = 1 << 12  # times all entries: more than products of ten factors and their copies cost
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -74,7 +75,17 @@ class Factors:
         self._extents = [max(self.sizes[domain_of(x)], 1) for x in self.variables]
         self._complex = sum(1 << n for n, v in enumerate(self.values) if v.step.complex)
         self._pairs = {1 << n: self._pairs_of(v, self._rows[n]) for n, v in enumerate(self.values)}
+        self._has_transforms = any(self._pairs.values())
         self.all = (1 << len(self.values)) - 1
+        if self.exact:
+            self._labels.update(enumerate(self._all_labels()))
+
+    def _all_labels(self) -> list[int]:
+        """The `labels` of all sets."""
+        inside = [0]
+        for row in self._rows:
+            inside += [row | others for others in inside]
+        return [here & (there | self._kept) for here, there in zip(inside, reversed(inside), strict=True)]
 
     @property
     def exact(self) -> bool:
@@ -177,24 +188,34 @@ class Factors:
     def _cheapest(self, known: frozenset[int]) -> Pairings:
         """The ways of the sets that hang together."""
         ways: dict[int, Pairing] = {}
+        # of a set that is not made, more than any way costs
+        products = [_ABOVE * prod(self._extents)] * (self.all + 1)
         for group in range(1, self.all + 1):
-            if group in known or not group & (group - 1):
-                ways[group] = Pairing()
-                continue
-            best: Pairing | None = None
-            plain = self._entry_by_entry(group) if not any(k & group == k for k in known) else None
-            self.looked += 1 if plain else 1 << group.bit_count() - 1
-            for left, right in [plain] if plain else _halves(group):
-                a, b = ways.get(left), ways.get(right)
-                if a is None or b is None or not self.labels(left) & self.labels(right):
-                    continue
-                cost = a.cost + b.cost
-                if best is None or cost < best.cost:
-                    cost = cost + self.product(left, right)
-                    best = Pairing(cost, left, right) if best is None or cost < best.cost else best
-            if best is not None:
-                ways[group] = best
+            alone = group in known or not group & (group - 1)
+            way = Pairing() if alone else self._way(group, ways, products, known)
+            if way is not None:
+                ways[group] = way
+                products[group] = way.cost.products
         return ways
+
+    def _way(self, group: int, ways: Pairings, products: Sequence[int], known: Collection[int]) -> Pairing | None:
+        """The cheapest pair of parts that share an index, of sets with `ways`; `products` are those of the ways."""
+        plain = self._entry_by_entry(group) if not any(k & group == k for k in known) else None
+        self.looked += 1 if plain else 1 << group.bit_count() - 1
+        best, most = None, products[group] - 1
+        for left, right in [plain] if plain else _halves(group):
+            parts = products[left] + products[right]
+            if parts > most or not self._labels[left] & self._labels[right]:
+                continue
+            if parts + self._least(left, right) <= most:
+                cost = ways[left].cost + ways[right].cost + self.product(left, right)
+                if best is None or cost < best.cost:
+                    best, most = Pairing(cost, left, right), cost.products
+        return best
+
+    def _least(self, left: int, right: int) -> int:
+        """What the product of two sets takes at least: what is quickly told of most that are not the cheapest."""
+        return 0 if self._has_transforms else self.entries(self._labels[left] | self._labels[right])
 
     def _entry_by_entry(self, group: int) -> tuple[int, int] | None:
         """Two parts of factors with the same indices, none of which is summed: no others cost less."""

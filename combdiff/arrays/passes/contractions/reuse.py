@@ -58,24 +58,36 @@ class KnownContractions:
         self.arrays = arrays
         self._numbers: dict[Step, int] = {}
         self._by_outline: dict[Outline, list[tuple[Factors, int, Value]]] = {}
+        self._members: set[tuple[int, ...]] = set()
         self._forms: dict[tuple[Factors, int], Form] = {}
 
     def add(self, factors: Factors, group: int, value: Value) -> None:
         """Note that `value` is the contraction of a set of factors."""
         if set(value.labels) == factors.free(group):
             self._by_outline.setdefault(self._outline(factors, group), []).append((factors, group, value))
+            self._members.add(self.step_numbers(factors.members(group)))
 
     def among(self, factors: Factors) -> dict[int, Value]:
         """The sets of two and more factors whose contraction is made already."""
         found = {}
-        for group in range(1, factors.all + 1 if self._by_outline else 0):
-            if group & (group - 1):
-                alike = self._by_outline.get(self._outline(factors, group), ())
-                values = (self._recalled(factors, group, *other) for other in alike)
-                value = next((v for v in values if v is not None), None)
-                if value is not None:
-                    found[group] = value
+        for group in self._with_known_factors(factors):
+            alike = self._by_outline.get(self._outline(factors, group), ())
+            values = (self._recalled(factors, group, *other) for other in alike)
+            value = next((v for v in values if v is not None), None)
+            if value is not None:
+                found[group] = value
         return found
+
+    def _with_known_factors(self, factors: Factors) -> Iterator[int]:
+        """The sets of two and more factors of which some contraction is made: most sets are of others."""
+        numbers = [self._number(base(v.step)) for v in factors.values]
+        there = {*numbers}
+        counts = {len(members) for members in self._members if there.issuperset(members)}
+        for group in range(1, factors.all + 1 if counts else 0):
+            if group & (group - 1) and group.bit_count() in counts:
+                members = tuple(sorted([number for n, number in enumerate(numbers) if group >> n & 1]))
+                if members in self._members:
+                    yield group
 
     def _recalled(self, factors: Factors, group: int, others: Factors, other: int, value: Value) -> Value | None:
         """A contraction as the other one, if they are one."""
