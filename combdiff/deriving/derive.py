@@ -88,6 +88,8 @@ def tell(simplifier: Simplifier, program: Term) -> None:
     simplifier.intervals = list(dict.fromkeys([*simplifier.intervals, *intervals_in(program)]))
     simplifier.least, simplifier.read = least_sizes(program), sizes_read(program)
     simplifier.divided, simplifier.written = divisors(program), (program,)
+    if simplifier.gate is not None:
+        simplifier.gate.deal(program)
 
 
 def derived_again(d: Derivation, mode: str, program: Term, simplifier: Simplifier) -> Derivation:

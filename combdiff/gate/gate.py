@@ -277,6 +277,10 @@ class Gate:
     divided: Sequence[Divisor] = ()
     """What the program divides by in any case, or takes a root or the logarithm of."""
 
+    def deal(self, program: Term) -> None:
+        """Sizes for all domains of a program at once: those of each set are in an order of their own."""
+        self._make_room(program, program)
+
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str] = lambda: "") -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the two terms differ on random numbers.
 

@@ -1,8 +1,9 @@
 """Small sizes for the domains of a term, on which it is checked: two sets, so that no mistake hides behind one size.
 
 At size 2 all odd central moments vanish, equal sizes hide a wrong index, and an odd periodic size does not know 2b = 0.
-So the sizes of a set are at least 3 and all different, and the second set gives every domain another one. A periodic
-domain has a prime from 7 on, which tells b from −b and 2b from −3b, and then an even size in which steps wrap round.
+So the sizes of a set are at least 3 and all different, and the second set gives every domain another one, in the other
+order: X' X has an inverse only if X has more rows than columns. A periodic domain has a prime from 7 on, which tells b
+from −b and 2b from −3b, and then an even size in which steps wrap round.
 """
 
 from __future__ import annotations
@@ -75,12 +76,15 @@ def two_sizes(term: Term, known: Known = _UNKNOWN, seed: int = 0, few: int = 0) 
             least[domain.of] = max(least.get(domain.of, 0), domain.less + 2)
     first = _Dealer(known[0], least, few)
     second = _Dealer(known[1], least, few, first)
-    for domain in dict.fromkeys(d for kind in kinds for d in domains_of(kind)):
-        for dealer in (first, second):
-            dealer.deal(domain, seed)
+    domains = list(dict.fromkeys(d for kind in kinds for d in domains_of(kind)))
+    for domain in domains:
+        first.deal(domain, seed)
+    turned = [d for d in domains if d.periodic] + [d for d in reversed(domains) if not d.periodic]
+    for domain in domains if few else turned:
+        second.deal(domain, seed)
     if not few and any(dealer.entries(kind) > ENTRIES for kind in kinds for dealer in (first, second)):
         return two_sizes(term, _UNKNOWN, seed, few=1)
-    return first.sizes, second.sizes
+    return first.sizes, {axis: second.sizes[axis] for axis in first.sizes}
 
 
 def evaluation_steps(term: Term, sizes: Mapping[Domain, int]) -> int:
@@ -135,7 +139,10 @@ def _named(term: Term) -> tuple[Iterable[Type], dict[Domain, int]]:
 
 @dataclass(slots=True)
 class _Dealer:
-    """Deals one set of sizes: none that is taken in it, nor the one that a domain has in the `other` set."""
+    """Deals one set of sizes: none that is taken in it, nor the one that a domain has in the `other` set.
+
+    Beside another set, ranges get sizes that grow; `largest` is the last one.
+    """
 
     known: Mapping[Domain, int]
     least: Mapping[Domain, int]
@@ -143,6 +150,7 @@ class _Dealer:
     other: _Dealer | None = None
     sizes: Sizes = field(default_factory=dict)
     taken: set[int] = field(init=False)
+    largest: int = 0
 
     def __post_init__(self) -> None:
         self.taken = set(self.known.values())
@@ -180,7 +188,12 @@ class _Dealer:
             turn = (len(self.sizes) + (self.other is not None)) % 2
             return max(least, 3 + 2 * turn if axis.symmetric else 2 + turn)
         others = self.other.sizes[axis] if self.other else 0
-        return next(n for n in self._candidates(axis, direction) if n >= least and n not in self.taken and n != others)
+        least = least if axis.periodic else max(least, self.largest)
+        candidates = self._candidates(axis, direction)
+        found = next(n for n in candidates if n >= least and n not in self.taken and n != others)
+        if self.other is not None and not axis.periodic:
+            self.largest = found
+        return found
 
     def _of_few(self, direction: int) -> int:
         """The size of a periodic axis where few values are wanted: first of all a lattice becomes a line."""

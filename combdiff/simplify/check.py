@@ -45,6 +45,9 @@ class Check(Protocol):
     intervals: Sequence[Interval]
     divided: Sequence[Divisor]
 
+    def deal(self, program: Term) -> None:
+        """Choose sizes for all domains of a program."""
+
     def same(self, before: Term, after: Term, stage: str, accused: Callable[[], str]) -> bool:
         """Raise CheckError, naming `stage` and what is `accused`, if the values differ; whether there was something
         to compare.

@@ -427,3 +427,23 @@ def test_what_only_terms_without_the_unknowns_divide_by_has_a_size() -> None:
     """The root may have no value at random numbers, so that all divisors are looked at, x(0) among them."""
     text = "(x::RV) -> (A::RM) -> 1 / x(0) + sum((i, j), A(i, j) * sum((k, l), k < l, sqrt(sum(m, A(k, m) + A(l, m)))))"
     assert not any(step.spent for step in cd.grad(text).steps)
+
+
+RESTRICTED_LIKELIHOOD = """(X::RM{n, p}, Z::RM{n, q}, y::RV{n}) -> (a::R, b::R) -> begin
+  V = exp(a) * Z * Z' + exp(b) * I
+  W = inv(V)
+  P = W - W * X * inv(X' * W * X) * X' * W
+  logdet(V) + logdet(X' * W * X) + y' * P * y
+end"""
+
+
+@pytest.mark.slow
+def test_a_matrix_that_needs_more_rows_than_columns_is_drawn_with_them() -> None:
+    """X' W X has an inverse at one of the two sets of sizes; where it had none at both, the program was refused."""
+    d = cd.grad(RESTRICTED_LIKELIHOOD)
+    assert d.check()
+    rng = np.random.default_rng(2)
+    data = rng.normal(size=(5, 2)), rng.normal(size=(5, 3)), rng.normal(size=5)
+    f, at, t = d.compile(value=True), np.array([0.3, -0.2]), 1e-6
+    slopes = [(f(*data, *(at + e))[0] - f(*data, *(at - e))[0]) / (2 * t) for e in t * np.eye(2)]
+    np.testing.assert_allclose(f(*data, *at)[1:], slopes, rtol=1e-7)

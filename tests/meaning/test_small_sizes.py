@@ -37,6 +37,7 @@ def test_sizes_are_different_and_no_domain_has_one_twice(plain: int, periodic: i
     assert all(first[d] != second[d] for d in first)
     assert all(first[d] >= 7 and all(first[d] % m for m in range(2, first[d])) for d in zones)
     assert all(second[d] % 2 == 0 for d in zones)
+    assert sorted(ranges, key=first.__getitem__) == sorted(ranges, key=second.__getitem__)[::-1]
 
 
 def test_directions_of_a_lattice_are_told_apart() -> None:

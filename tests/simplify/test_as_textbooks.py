@@ -150,6 +150,11 @@ FORMS = {
         "(y(i) * exp(-z(i)^2 - lognormcdf(z(i) * sqrt(2))) "
         "+ exp(-z(i)^2 - lognormcdf(-z(i) * sqrt(2))) * (y(i) - 1)) / sqrt(pi)"
     ),
+    # generalised least squares: the residual of the fit, and not four products of its parts
+    "(X::RM{n, p}, y::RV{n}) -> (W::Sym{n}) -> y' * (W - W * X * inv(X' * W * X) * X' * W) * y": (
+        "begin v = j -> y(j) - sum((k, i, j1, j2), X(j, k) * X(i, j1) * y(j2) * W(j2, i) * "
+        "inv((j3, i1) -> sum((i2, k1), X(i2, j3) * X(k1, i1) * W(i2, k1)))(k, j1)) (i, k) -> v(i) * v(k) end"
+    ),
 }
 
 

@@ -3,8 +3,9 @@
     sum((q, r), A(p, q) * B(q, r) * C(r, s))   is   A (B C)   and   (A B) C
 
 Ends: each set of factors that hang together is made once, in each of its splits in two. Of a long product, whose sets
-are too many, only the splits into one factor and the rest are made. Outer products of what does not hang together are
-left out: nobody writes them, and they crowd out of the beam of the next law what somebody would.
+are too many, sums that share no index that is summed over are made each by itself; of what is still too long, only the
+splits into one factor and the rest. Outer products of what does not hang together are left out: nobody writes them, and
+they crowd out of the beam of the next law what somebody would.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def split(graph: Graph, refs: Sequence[Ref], is_open: Collection[int], one: Ref)
     Raises:
         Zero: if it is zero.
     """
-    factors = []
+    factors, unit = [], one
     for ref in map(graph.find, refs):
         if ref.of == one.of:
             one = one.times(ref.number)
@@ -37,7 +38,7 @@ def split(graph: Graph, refs: Sequence[Ref], is_open: Collection[int], one: Ref)
     factors.sort(key=lambda r: (r.of, r.conj))
     factors[0] = factors[0].times(one.number)
     if len(factors) > LONGEST:
-        factors = _scalars_together(graph, factors)
+        factors = _scalars_together(graph, _sums_apart(graph, factors, frozenset(is_open), unit))
     longest = LONGEST_AT_ONE_PLACE if _at_one_place(factors) else LONGEST
     return (_every_way if len(factors) <= longest else _one_by_one)(graph, factors, frozenset(is_open))
 
@@ -45,6 +46,16 @@ def split(graph: Graph, refs: Sequence[Ref], is_open: Collection[int], one: Ref)
 def _at_one_place(factors: Sequence[Ref]) -> bool:
     """Whether all factors that have labels have the same: no order of such a product costs less than another."""
     return len({held for held in _labels(factors) if held}) <= 1
+
+
+def _sums_apart(graph: Graph, factors: list[Ref], is_open: frozenset[int], one: Ref) -> list[Ref]:
+    """The factors, with those of one sum as one: Σ_jk A(i, j) x(j) B(l, k) y(k) is a product of two sums."""
+    summed = [labels - is_open for labels in _labels(factors)]
+    parts = _components(_near(summed), (1 << len(factors)) - 1)
+    if len(parts) == 1:
+        return factors
+    groups = [[factors[n] for n in _members(part)] for part in parts]
+    return [group[0] if len(group) == 1 else split(graph, group, is_open, one) for group in groups]
 
 
 def _scalars_together(graph: Graph, factors: Sequence[Ref]) -> list[Ref]:
@@ -64,7 +75,7 @@ def _every_way(graph: Graph, refs: Sequence[Ref], is_open: frozenset[int]) -> Re
     held = _labels(refs)
     everything = (1 << len(refs)) - 1
     within = [frozenset[int]().union(*(held[n] for n in _members(s))) for s in range(everything + 1)]
-    near = [sum(1 << m for m in range(len(refs)) if m != n and held[n] & held[m]) for n in range(len(refs))]
+    near = _near(held)
     labelled = sum(1 << n for n, labels in enumerate(held) if labels)
     components = _components(near, labelled)
     made: dict[int, Ref] = {}
@@ -119,6 +130,11 @@ def _in_a_row(graph: Graph, refs: Sequence[Ref], is_open: frozenset[int]) -> Ref
         mine = frozenset(map(abs, made.labels))
         del held[n]
     return graph.con([made], is_open)
+
+
+def _near(held: Sequence[frozenset[int]]) -> list[int]:
+    """Of each factor those that share a label with it."""
+    return [sum(1 << m for m in range(len(held)) if m != n and held[n] & held[m]) for n in range(len(held))]
 
 
 def _members(part: int) -> list[int]:
