@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from combdiff.calculus.combinators import combinator_text, eliminate
-from combdiff.calculus.floating import Binding, float_lets, unfold
+from combdiff.calculus.definitions.floating import Binding, float_lets, unfold
 from combdiff.calculus.loops.recurrences import LoopBody
 from combdiff.calculus.reverse import settled_terms
 from combdiff.terms.recursion import deep_recursion

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 
-from combdiff.calculus.naming import is_worth_a_name
+from combdiff.calculus.definitions.naming import is_worth_a_name
 from combdiff.records import dataclass
 from combdiff.terms.conditions.choices import is_guard
 from combdiff.terms.conditions.guards import (

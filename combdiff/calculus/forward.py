@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from combdiff.calculus.combinators import eliminate
+from combdiff.calculus.definitions.floating import Binding, float_lets
+from combdiff.calculus.definitions.naming import name_arguments
 from combdiff.calculus.demands import as_used, demanded, guarded_definitions
-from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.conditions import moves, numbers_among, written_out
 from combdiff.calculus.jumps.peaks import without_moving_peaks
 from combdiff.calculus.loops.recurrences import LoopBody
-from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import push_forward, sum_of
 from combdiff.calculus.reverse import check_differentiable, cotangent_names, cotangent_type, met_integrals, reached

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from combdiff.calculus.affine import affine, inverse, times
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import integer_power
 from combdiff.terms.laws.seen_through import with_stable_forms

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeGuard
 
-from combdiff.calculus.floating import float_lets, without_aliases
+from combdiff.calculus.definitions.floating import float_lets, without_aliases
 from combdiff.calculus.forward import pushforward_of
 from combdiff.calculus.functions.by_parts import IntegrationByParts
 from combdiff.calculus.functions.intervals import (

@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from combdiff.calculus.combinators import eliminate
+from combdiff.calculus.definitions.floating import Binding, float_lets
+from combdiff.calculus.definitions.naming import name_arguments
 from combdiff.calculus.demands import Guarded, as_used, demanded, guarded_definitions
-from combdiff.calculus.floating import Binding, float_lets
 from combdiff.calculus.implicit import is_implicit, multiplier, residual
 from combdiff.calculus.jumps.peaks import with_conditions_settled, without_moving_peaks
 from combdiff.calculus.loops.adjoints import Pulled, adjoint_of
 from combdiff.calculus.loops.recurrences import LoopBody
-from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.pullback import pull_back
 from combdiff.calculus.pushforward import sum_of
 from combdiff.errors import Mention, UnsupportedError

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.integrals import with_rules
 from combdiff.budget import SECONDS, Budget
+from combdiff.calculus.definitions.shared_parts import programs_to_run
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.markers import SIMPLIFIED
 from combdiff.calculus.modes import without_derivatives
-from combdiff.calculus.shared_parts import programs_to_run
 from combdiff.deriving.derive import derived_again, simplifier_like, tell
 from combdiff.deriving.valued import with_value
 from combdiff.errors import CombDiffError, UnsupportedError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from combdiff.budget import Budget
-from combdiff.calculus.floating import float_lets
-from combdiff.calculus.naming import name_equations
+from combdiff.calculus.definitions.floating import float_lets
+from combdiff.calculus.definitions.naming import name_equations
 from combdiff.errors import UnsupportedError
 from combdiff.simplify.known import provably_real
 from combdiff.terms.terms import Diff, Lam, Let, Term, Var, call, items_of, let, tuple_of

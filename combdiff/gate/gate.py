@@ -30,9 +30,9 @@ from combdiff.meaning.points import listed, positions_of, values_of
 from combdiff.meaning.samples import definite, random_ends, random_value, takes_roots
 from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.records import dataclass
-from combdiff.simplify.check import Pair, ResultParts, parts_of, pieces
+from combdiff.simplify.check import Pair, ResultParts, negative, parts_of, pieces
 from combdiff.terms.conditions.divided import Divisor
-from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, neg, substitute
+from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, substitute
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class Gate:
             for piece in pieces(before, after, negated):
                 x, y = next(piece.ways)
                 found = result((x, y), self.compared)
-                if found.difference and piece.negative and result((x, _negative(y)), self.compared) == AGREE:
+                if found.difference and piece.negative and result((x, negative(y)), self.compared) == AGREE:
                     negated.add(piece.negative)
                 elif found != AGREE and all(result(deeper, self._exactly) != AGREE for deeper in piece.ways):
                     return Comparison(found.difference, finite=False)
@@ -488,17 +488,6 @@ def _draws(terms: Sequence[Term]) -> int:
     if not any(map(has_sides, terms)):
         return 1
     return DRAWS // 2 if all(map(has_sides_of_entries, terms)) else DRAWS
-
-
-def _negative(t: Term) -> Term:
-    """A value with another sign, entry by entry."""
-    match t:
-        case Let(bindings, body):
-            return let(bindings, _negative(body))
-        case Lam(params, body):
-            return Lam(params, _negative(body))
-        case _:
-            return neg(t)
 
 
 def _who(accused: Callable[[], str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import cycle
 
 from combdiff.budget import Budget
-from combdiff.calculus.floating import float_lets
+from combdiff.calculus.definitions.floating import float_lets
 from combdiff.calculus.functions.points import Points
 from combdiff.canon.canonical import normal_form
 from combdiff.terms.terms import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.calculus.loops.recurrences import by_entries
 from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.states import count_of, joined

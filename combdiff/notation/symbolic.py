@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from combdiff.arrays.lower.signature import result_of
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.errors import UnsupportedError
 from combdiff.notation.symbolic_terms import Limit, SymbolScope, refuse
 from combdiff.records import dataclass

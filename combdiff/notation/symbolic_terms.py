@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from combdiff.arrays.numbers import digits_of
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.anchors import domains_of
 from combdiff.language.printing.names import unique_name

@@ -128,12 +128,26 @@ def pieces(before: Term, after: Term, negated: Collection[Var] = ()) -> Iterator
             yield Piece(_ways(x, y, definitions), v if v not in read and _has_a_sign(v) else None)
 
 
-def negative(v: Var) -> Term:
-    """−v, entry by entry."""
-    if not isinstance(v.kind, Map):
-        return neg(v)
-    params = tuple(fresh("i", kind) for kind in v.kind.params)
-    return Lam(params, neg(App(v, params)))
+def negative(t: Term) -> Term:
+    """−t, entry by entry.
+
+    >>> from combdiff.terms.terms import App, fresh
+    >>> from combdiff.terms.types import REAL, Index
+    >>> x = fresh("x", Map((Index(),), REAL))
+    >>> minus = negative(x)
+    >>> minus.body == neg(App(x, minus.params)), negative(minus).body == App(x, minus.params)
+    (True, True)
+    """
+    match t:
+        case Let(bindings, body):
+            return let(bindings, negative(body))
+        case Lam(params, body):
+            return Lam(params, negative(body))
+        case _ if isinstance(t.type, Map):
+            params = tuple(fresh("i", kind) for kind in t.type.params)
+            return Lam(params, neg(App(t, params)))
+        case _:
+            return neg(t)
 
 
 def _has_a_sign(v: Var | None) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from functools import partial
 
 from combdiff.budget import Budget
-from combdiff.calculus.floating import float_lets
+from combdiff.calculus.definitions.floating import float_lets
 from combdiff.canon.canonical import Groups, is_real, merge_like_terms
 from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.inherited import inherited

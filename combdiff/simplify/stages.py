@@ -17,7 +17,8 @@ from math import inf
 from time import perf_counter
 
 from combdiff.budget import NODES, SECONDS, SPENT, Budget, OutOfTime
-from combdiff.calculus.floating import float_lets, unfold
+from combdiff.calculus.definitions.floating import float_lets, unfold
+from combdiff.calculus.definitions.naming import name_arguments
 from combdiff.calculus.functions.intervals import with_intervals_again
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import Affine, is_implicit, with_solutions
@@ -25,7 +26,6 @@ from combdiff.calculus.jumps.peaks import without_bending_peaks
 from combdiff.calculus.loops.joining import joined_loops
 from combdiff.calculus.loops.read_states import with_read_states
 from combdiff.calculus.loops.recurrences import as_step
-from combdiff.calculus.naming import name_arguments
 from combdiff.canon.canonical import Symmetries, normal_form
 from combdiff.canon.like_terms.cases import with_cases_in_one_sum
 from combdiff.canon.like_terms.nested import without_fractions_in_sums

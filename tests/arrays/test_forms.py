@@ -13,8 +13,8 @@ from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import result_of
 from combdiff.budget import OutOfTime
+from combdiff.calculus.definitions.shared_parts import programs_to_run
 from combdiff.calculus.modes import marked_program
-from combdiff.calculus.shared_parts import programs_to_run
 from combdiff.deriving.runnable import agrees, renamed_as
 from combdiff.errors import CheckError
 from combdiff.language.inference.infer import infer

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from combdiff.arrays.lower.signature import result_of
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.derivation import Derivation
 from combdiff.meaning.sizes import default_sizes
 from combdiff.terms.terms import App, Conj, Delta, Lam, Sum, Term, Tuple, Var, apply, call, fresh, mul, subterms

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from combdiff.calculus.combinators import B, C, Comb, Fork, I, K, combinator_text, eliminate
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.meaning.evaluate import evaluate

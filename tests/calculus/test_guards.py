@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import combdiff as cd
+from combdiff.calculus.definitions.floating import float_lets
 from combdiff.calculus.demands import demanded, guarded_definitions
-from combdiff.calculus.floating import float_lets
 from combdiff.calculus.primitives import scalar
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import combdiff as cd
-from combdiff.calculus.floating import float_lets
-from combdiff.calculus.naming import name_arguments
+from combdiff.calculus.definitions.floating import float_lets
+from combdiff.calculus.definitions.naming import name_arguments
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.terms.terms import Lam, Let, Term

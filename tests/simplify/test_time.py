@@ -15,7 +15,7 @@ import pytest
 import combdiff as cd
 from combdiff.arrays.passes.contractions import sharing
 from combdiff.budget import SPENT, OutOfTime
-from combdiff.calculus.cutting import LONG, derivative_size
+from combdiff.calculus.definitions.cutting import LONG, derivative_size
 from combdiff.errors import BudgetError
 from combdiff.simplify.stages import Simplifier
 from combdiff.terms.terms import Lam, Term, add, alpha_equal, apply, call, fresh, mul

@@ -24,7 +24,7 @@ from combdiff.arrays.lower.indexing import Affine, affine, entry, grouped, posit
 from combdiff.arrays.lower.respelling.groups import GROUPED, Groups
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Step, ordered
-from combdiff.calculus.floating import Binding
+from combdiff.calculus.definitions.floating import Binding
 from combdiff.canon.canonical import laws_of_matrix
 from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.definite import has_factor

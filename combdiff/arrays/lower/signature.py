@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from combdiff.calculus.floating import float_lets
+from combdiff.calculus.definitions.floating import float_lets
 from combdiff.calculus.jumps.conditions import named_in
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.records import dataclass

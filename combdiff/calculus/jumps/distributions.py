@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.calculus.jumps.moving import jumps
 from combdiff.calculus.reverse import gradient_of
 from combdiff.errors import UnsupportedError

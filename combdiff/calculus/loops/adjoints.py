@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from combdiff.calculus.floating import Binding, over
+from combdiff.calculus.definitions.floating import Binding, over
 from combdiff.calculus.loops.recurrences import LoopBody, entry_at, entry_of
 from combdiff.calculus.primitives import zero_of_type
 from combdiff.calculus.pushforward import sum_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.canon.canonical import normal_form
 from combdiff.records import dataclass
 from combdiff.terms.terms import App, Lam, Let, Loop, Term, Tuple, Var, children, fresh, items_of, substitute

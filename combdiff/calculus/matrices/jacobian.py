@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.definitions.floating import Binding, float_lets
+from combdiff.calculus.definitions.naming import name_arguments
 from combdiff.calculus.forward import forward_pass
 from combdiff.calculus.matrices.wirtinger import is_zero, scaled, split
-from combdiff.calculus.naming import name_arguments
 from combdiff.calculus.reverse import (
     check_differentiable,
     cotangent_type,

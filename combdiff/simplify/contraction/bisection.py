@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from fractions import Fraction
 
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
 from combdiff.errors import CombDiffError
 from combdiff.resources import resource
 from combdiff.simplify.check import parts_of

@@ -13,7 +13,7 @@ from dataclasses import field
 from itertools import count
 
 from combdiff.budget import Budget
-from combdiff.calculus.naming import LINEAR
+from combdiff.calculus.definitions.naming import LINEAR
 from combdiff.canon.skeleton import UNIT
 from combdiff.records import dataclass
 from combdiff.simplify.choose import Binding, is_cheap

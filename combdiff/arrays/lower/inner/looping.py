@@ -18,9 +18,9 @@ from combdiff.arrays.lower.inner.contracting import distributed, read_twice
 from combdiff.arrays.lower.inner.solving import Solving
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.plan import Recurrence, Scan, Step
+from combdiff.calculus.definitions.naming import is_worth_a_name
 from combdiff.calculus.loops.halting import halting
 from combdiff.calculus.loops.joining import definitions_once, with_joined_loops
-from combdiff.calculus.naming import is_worth_a_name
 from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Guard, condition_of, is_finite
 from combdiff.terms.laws.inclusion import widened

@@ -19,10 +19,10 @@ from combdiff.arrays.lower.arrays import Arrays, Value
 from combdiff.arrays.lower.signature import Result, slots
 from combdiff.arrays.numbers import is_plain
 from combdiff.arrays.plan import Argument, Equation, Plan, Root, Step, ordered, plans_within
-from combdiff.calculus.floating import unfold
+from combdiff.calculus.definitions.floating import unfold
+from combdiff.calculus.definitions.naming import name_equations
 from combdiff.calculus.functions.inverses import of_inverse
 from combdiff.calculus.loops.loop_keys import LoopKeys
-from combdiff.calculus.naming import name_equations
 from combdiff.calculus.reverse import pullback_of
 from combdiff.canon.canonical import normal_form
 from combdiff.errors import Mention, UnsupportedError

@@ -15,10 +15,10 @@ from dataclasses import field
 from itertools import count
 from typing import NamedTuple
 
-from combdiff.calculus.floating import Binding, float_lets
+from combdiff.calculus.definitions.floating import Binding, float_lets
+from combdiff.calculus.definitions.naming import LINEAR, is_worth_a_name, nonlinear_places
 from combdiff.calculus.functions.points import Points
 from combdiff.calculus.implicit import is_implicit
-from combdiff.calculus.naming import LINEAR, is_worth_a_name, nonlinear_places
 from combdiff.canon.closed import ClosedForm, closed_form
 from combdiff.canon.skeleton import NOTHING, UNIT, Coefficient
 from combdiff.language.printing.names import names_in

@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field
 from itertools import count
 
-from combdiff.calculus.cutting import cut
-from combdiff.calculus.floating import Binding
+from combdiff.calculus.definitions.cutting import cut
+from combdiff.calculus.definitions.floating import Binding
+from combdiff.calculus.definitions.pairs import over_what_is_read
 from combdiff.calculus.implicit import gathered, is_implicit
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
@@ -64,6 +65,7 @@ def name_arguments(
 
     `ask` is called often, and may raise to stop.
     """
+    bindings, core = over_what_is_read(bindings, core)
     taken = names_in(*(e for _, e in bindings), core)
     return _named_by(Names(set(unknowns), _fresh_names(taken), ask=ask), bindings, core)
 
