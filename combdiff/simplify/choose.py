@@ -6,6 +6,7 @@ more than once and is more than a product of numbers and entries; otherwise it i
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
@@ -41,6 +42,8 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import Index, Map, Type
 
 Binding = tuple[Var, Term]
+
+_SLOT = re.compile(r"d\d*")
 
 LONGEST = 60
 """Nodes of a value that is still put where it is used; a longer one is easier to read under its name."""
@@ -239,7 +242,7 @@ def rename_indices(
         renaming: dict[Var, Term] = {}
         wanted = _in_order(bound, names) if isinstance(t, Sum) else {}
         for v in bound:
-            name = _free_name(wanted.get(v, v.name), v.kind, taken, names)
+            name = _free_name(wanted.get(v) or _name(v, names), v.kind, taken, names)
             taken = taken | {name}
             if name != v.name:
                 renaming[v] = fresh(name, v.kind)
@@ -286,6 +289,12 @@ def _in_order(bound: Sequence[Var], names: dict[Type, list[str]]) -> dict[Var, s
         order = sorted((v.name for v in ours), key=lambda name: known.index(name) if name in known else len(known))
         dealt.update(zip(ours, order, strict=True))
     return dealt
+
+
+def _name(v: Var, names: dict[Type, list[str]]) -> str:
+    """The name of an index; of one that only differentiation calls d, the user's first name of its type."""
+    known = names.get(v.kind, ())
+    return known[0] if known and v.name not in known and _SLOT.fullmatch(v.name) else v.name
 
 
 def _free_name(name: str, kind: Type, taken: frozenset[str], names: dict[Type, list[str]]) -> str:

@@ -163,6 +163,6 @@ def test_a_sum_that_is_taken_at_sums_of_indices_keeps_its_name() -> None:
     d = cd.grad(
         "(h::RV{m}, y::RV{n}) -> (x::RV{n}) -> sum(i::N{n}, (sum(j, where(0 <= i - j, h(j) * x(i - j))) - y(i))^2)"
     )
-    assert "r(d + j)" in d.result
+    assert "r(i + j)" in d.result
     assert max(step.rank for step in d.plan().steps) == 2
     assert d.check()
