@@ -242,7 +242,7 @@ def rename_indices(
         renaming: dict[Var, Term] = {}
         wanted = _in_order(bound, names) if isinstance(t, Sum) else {}
         for v in bound:
-            name = _free_name(wanted.get(v) or _name(v, names), v.kind, taken, names)
+            name = _free_name(wanted.get(v) or _name(v, t, taken, names), v.kind, taken, names)
             taken = taken | {name}
             if name != v.name:
                 renaming[v] = fresh(name, v.kind)
@@ -291,10 +291,15 @@ def _in_order(bound: Sequence[Var], names: dict[Type, list[str]]) -> dict[Var, s
     return dealt
 
 
-def _name(v: Var, names: dict[Type, list[str]]) -> str:
-    """The name of an index; of one that only differentiation calls d, the user's first name of its type."""
-    known = names.get(v.kind, ())
-    return known[0] if known and v.name not in known and _SLOT.fullmatch(v.name) else v.name
+def _name(v: Var, t: Term, taken: Collection[str], names: dict[Type, list[str]]) -> str:
+    """The name of an index that `t` binds; of one that only differentiation calls d, a user's name that is free."""
+    known = names.get(v.kind, [])
+    if not known or v.name in known or not _SLOT.fullmatch(v.name):
+        return v.name
+    # what is counted is the size of a range, and is written without its index
+    written = (u for u in subterms(t) if not isinstance(u, Sum) or u.counted is None)
+    inside = {w.name for u in written for w in bound_by(u)}
+    return next((name for name in known if name not in taken and name not in inside), v.name)
 
 
 def _free_name(name: str, kind: Type, taken: frozenset[str], names: dict[Type, list[str]]) -> str:

@@ -14,8 +14,8 @@ GRID = "@domain BZ begin base = (I, I); periodic = true end\n@space V begin type
 SQUARE = "@domain Z begin base = I end\n@space V begin type = (Z, Z) -> R end\n"
 EVEN = "@domain Z begin base = I; symmetric = true end\n@space V begin type = (Z,) -> R end\n"
 PROGRAMS = {
-    PLAIN + "(x::V) -> x(size(Z) - 1)^2": r"x \mapsto d \mapsto 2 \delta_{d,\lvert Z \rvert-1}\, x_{\lvert Z \rvert-1}",
-    RING + "(x::V) -> x(size(Z) - 1)^2": r"x \mapsto d \mapsto 2 \delta_{d,\lvert Z \rvert-1}\, x_{\lvert Z \rvert-1}",
+    PLAIN + "(x::V) -> x(size(Z) - 1)^2": r"x \mapsto i \mapsto 2 \delta_{i,\lvert Z \rvert-1}\, x_{\lvert Z \rvert-1}",
+    RING + "(x::V) -> x(size(Z) - 1)^2": r"x \mapsto i \mapsto 2 \delta_{i,\lvert Z \rvert-1}\, x_{\lvert Z \rvert-1}",
     EVEN + "(x::V) -> sum(i, x(i)^2) / size(Z)": r"x \mapsto i \mapsto \frac{2 x_{i}}{\lvert Z \rvert}",
     GRID + "(x::V) -> mean(k, x(k)^2)": r"x \mapsto k \mapsto \frac{2 x_{k}}{\lvert \mathrm{BZ} \rvert}",
     SQUARE + "(x::V) -> sum(i, x(i, size(Z) - 1 - i)^2)": (
@@ -41,7 +41,7 @@ def test_the_size_of_a_domain_is_its_number_of_values(program: str) -> None:
 def test_in_plain_signs_a_size_stands_between_bars_and_a_domain_behind_its_index() -> None:
     assert cd.grad(RING + "(x::V) -> x(size(Z) - 1)^2").unicode_text().splitlines() == [
         "in    x ↦ x(|Z| - 1)²",
-        "out   d ↦ 2 δ(d,|Z| - 1) x(|Z| - 1)",
+        "out   i ↦ 2 δ(i,|Z| - 1) x(|Z| - 1)",
     ]
     assert "Σ_i∈Z" in cd.simplified(PLAIN + "(x::V) -> sum(i::Z, i * x(0))").unicode_text()
 
