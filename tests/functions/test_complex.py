@@ -70,7 +70,7 @@ SPACES = """@space H begin type = (CV) -> CV; linear = true; adjoint = :self end
 OPERATORS = {
     "(H::F) -> (psi::CF) -> sum(x::R, real(psi(x)' * H(psi)(x)))": "(x::R) -> 2 * H(psi)(x)",
     "(H::H) -> (psi::CV) -> sum(i, real(psi(i)' * H(psi)(i)))": "i -> 2 * H(psi)(i)",
-    "(H::H) -> (psi::CV, phi::CV) -> real(sum(i, adjoint(H)(phi)(i) * psi(i)'))": "(i -> H(phi)(i), d -> H(psi)(d))",
+    "(H::H) -> (psi::CV, phi::CV) -> real(sum(i, adjoint(H)(phi)(i) * psi(i)'))": "(i -> H(phi)(i), i -> H(psi)(i))",
     "(A::A) -> (X::RM) -> sum((i, j), A(X)(i, j)^2 + X(i, j) * A(X)(i, j))": "(i, j) -> -2 * A(A(X))(i, j)",
     "(V::RF, m::R, D::D) -> (r::RF) -> sum(t::R, m * D(r)(t)^2 / 2 - V(r(t)))": "(t::R) -> "
     "-D((t1::R) -> m * D(r)(t1))(t) - grad(V)(r(t))",

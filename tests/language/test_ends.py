@@ -150,9 +150,9 @@ def test_results_are_checked_and_read_back(name: str) -> None:
     [
         ("backwards", "2 * x(i) * x(n - 1 - i) + x(n - 1 - i)^2"),
         ("a convolution", "where(i <= 4, x(4 - i)^2 + 2 * x(4 - i) * x(i))"),
-        ("Horner's order", "2 * (1/2)^(n - 1 - d) * c(d)"),
+        ("Horner's order", "2 * (1/2)^(n - 1 - i) * c(i)"),
         ("one short", "where(i < n - 1, 2 * x(i) * x(n - 2 - i) + x(n - 2 - i)^2)"),
-        ("behind others", "2 * where(d + n < k, x(d) * w(d + n))"),
+        ("behind others", "2 * where(i + n < k, x(i) * w(i + n))"),
         ("the last row and column", "delta(i, n - 1, "),
     ],
 )
