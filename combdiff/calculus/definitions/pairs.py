@@ -78,7 +78,7 @@ class _Way:
 
 def _ways(var: Var, value: Term, later: Sequence[Term], known: Collection[Var]) -> list[_Way]:
     """All ways in which a table is read; none if some entry is read otherwise, or the table as a whole."""
-    if not isinstance(value, Lam) or not is_tensor(value) or len(value.params) < 2:
+    if not isinstance(value, Lam) or not is_tensor(value):
         return []
     if any(t == var or any(var in children(u) and not _reads(u, var) for u in subterms(t)) for t in later):
         return []
