@@ -5,7 +5,7 @@
     σ(u), σ(−u)           1 / (1 + t) and t / (1 + t) for u ≥ 0, and the other way about
 
 Value and gradient of a logistic loss need two of them, those of a negative binomial one all four. NumPy's `logaddexp`
-takes four times as long as this even for one softplus.
+takes twice as long as this even for one softplus, or longer.
 """
 
 from __future__ import annotations
