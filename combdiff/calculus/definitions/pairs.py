@@ -1,8 +1,8 @@
 """Definitions over pairs of indices that are read where arrays of integers say become definitions over what says it.
 
-    r = (i, j) -> norm(x(i) - x(j));  sum(b, k(b) * (r(p(b), q(b)) - r0(b))^2)
+    r = (i, j) -> norm(c -> x(i, c) - x(j, c));  sum(b, k(b) * (r(p(b), q(b)) - r0(b))^2)
 
-    becomes   r = b -> norm(x(p(b)) - x(q(b)));  sum(b, k(b) * (r(b) - r0(b))^2)
+    becomes   r = b -> norm(c -> x(p(b), c) - x(q(b), c));  sum(b, k(b) * (r(b) - r0(b))^2)
 
 The cotangent of a table of all pairs would be zero for nearly all of them, and 0 · ∞ for i = j, which nobody reads.
 Only tables that compare two points become others, whose entries for i = j say nothing: distances, phases, potentials.
