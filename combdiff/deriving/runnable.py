@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 LONGER = 4
-"""A program whose derivative is so many times as long as that of the user's is not tried: it takes minutes to simplify,
-and what is written so often is not computed faster."""
+"""A program whose derivative is so many times as long as that of the user's is not tried: it may take a minute to
+simplify, and what is written so often is not computed faster."""
 
 
 class Runnable:
