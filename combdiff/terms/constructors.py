@@ -12,7 +12,6 @@ from math import inf
 
 from combdiff.terms.arithmetic import add, mul, neg, number, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, is_scale, leaves_them_at
-from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
@@ -88,8 +87,6 @@ def call(primitive: str, *args: Term) -> Term:
             return found
         case "exp", (Const() as c,) if c == ZERO:
             return ONE
-        case _, (Const() as c,) if c == ZERO and _is_zero_at_zero(primitive):
-            return ZERO
         case "real", (Reduce("logdet", of),):
             return Reduce("logabsdet", of)
         case "log", (u,) if (made := _logarithm(u)) is not None:
@@ -100,10 +97,6 @@ def call(primitive: str, *args: Term) -> Term:
             return power(Call("sqrt", (base,)), number(m)) if m.denominator == 1 and m % 2 else power(u, HALF)
         case _:
             return Call(primitive, args)
-
-
-def _is_zero_at_zero(primitive: str) -> bool:
-    return primitive == "sqrt" or (primitive in SCALAR_FUNCTIONS and SCALAR_FUNCTIONS[primitive].parity < 0)
 
 
 def _is_negated(u: Term) -> bool:

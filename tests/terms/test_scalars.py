@@ -160,11 +160,6 @@ def test_the_angle_of_zero_is_zero_whatever_its_sign(e: str, backend: str) -> No
     assert evaluate(cd.simplified(f"(x::RV{{n}}) -> angle({e})").term, {})(x) == 0
 
 
-@pytest.mark.parametrize("name", ["sqrt", "sin", "atan", "erf", "asinh", "round", "cbrt"])
-def test_a_function_that_is_zero_at_zero_is_zero_there(name: str) -> None:
-    assert str(cd.simplified(f"(x::R, y::R) -> y * {name}(x - x) + y")).endswith("-> y")
-
-
 def test_the_root_of_zero_is_nothing_to_divide_by() -> None:
-    with pytest.raises(cd.CombDiffError, match="division by zero"):
+    with pytest.raises(cd.CombDiffError, match="divides by zero"):
         cd.grad("(x::R, y::R) -> y / sqrt(x - x)")

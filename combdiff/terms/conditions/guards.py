@@ -340,8 +340,11 @@ def is_whole(t: Term) -> bool:
             return is_integer_valued(t)
 
 
+_ZEROS = (ZERO, Call("sqrt", (ZERO,)))
+
+
 def divides_by_zero(t: Term) -> bool:
-    """Whether a power of 0 below 0 stands in t where no condition keeps it away.
+    """Whether a power of 0 below 0, or of its root, stands in t where no condition keeps it away.
 
     >>> from combdiff.terms.terms import MINUS_ONE, ZERO, delta, fresh, power
     >>> from combdiff.terms.types import INTEGER
@@ -353,7 +356,7 @@ def divides_by_zero(t: Term) -> bool:
     waiting = [t]
     while waiting:
         match waiting.pop():
-            case Pow(Const() as base, Const() as exponent) if base == ZERO and exponent.real < 0:
+            case Pow(base, Const() as exponent) if exponent.real < 0 and base in _ZEROS:
                 return True
             case Indicator(left, right) | Delta(left, right):
                 waiting += [left, right]
