@@ -22,7 +22,7 @@ from combdiff.simplify.contraction.translation import Translation
 from combdiff.terms.network import addends
 from combdiff.terms.terms import Term, Var, body_of, mul, power, substitute, total
 
-LAWS = ("collect", "part_of_sum", "real_parts", "reassociate")
+LAWS = ("collect", "part_of_product", "part_of_sum", "real_parts", "reassociate")
 """The laws of the graph of forms, each in a file of its name."""
 
 _CONTRACTING = ("contract", "expand", "place cotangents")

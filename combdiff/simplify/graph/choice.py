@@ -28,6 +28,7 @@ from combdiff.simplify.graph.laws.reassociate import reassociate
 from combdiff.simplify.graph.naming import Naming, signed_and_named
 from combdiff.simplify.graph.reading import Reader
 from combdiff.simplify.graph.writing import Writer
+from combdiff.simplify.graph.written_again import with_named_functions
 from combdiff.terms.terms import Lam, Loop, Term, Var, body_of, fresh, params_of, tuple_of
 from combdiff.terms.types import Index, Number, Type
 
@@ -105,6 +106,8 @@ class Choice:
                 var = self.bindings[n][0]
                 self.leaves.append(self.reader.define(var, value) if indexed and len(self.bindings) <= MANY else None)
                 self.reader.captured.add(var)
+        if self.reader.recognised:
+            self.families["part_of_product"] = Family(self.reader.recognised)
 
     def laws(self) -> list[partial[int]]:
         """The laws in the order of a round, each with the nodes that it has looked at: none so far."""
@@ -204,7 +207,8 @@ class Text:
                 state.show(leaf)
         # what only one other value mentions still is part of it
         new = [*self.naming.leaves.values()]
-        bindings, results = place(self.ordered, results, {*choice.kept, *new})
+        ordered = with_named_functions(self.ordered, new, choice.kept)
+        bindings, results = place(ordered, results, {*choice.kept, *new})
         return signed_and_named(bindings, results, new, choice.taken(), self.naming.letters)
 
     def _value(self, value: Term, root: Ref, state: Extraction) -> Term:

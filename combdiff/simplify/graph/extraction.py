@@ -25,6 +25,9 @@ SLOTS = (0.4, 1.4)
 BEYOND = 4.0
 """What each slot costs that such a sum has more than any entry in it: it would have to be made to be read."""
 
+KNOWN = 0.25
+"""What an entry of a value of the program costs less than its names: of equally long forms it says the most."""
+
 TIE = 1e-5
 """Of equal forms of a product the one is taken in which collected sums stand outside."""
 
@@ -153,7 +156,7 @@ class Extraction:
         match node:
             case Leaf(key=key):
                 counts = dict.fromkeys(self.read.spelled[key].holes, 0)
-                own = _counted(self.read.spelled[key].term, counts)
+                own = _counted(self.read.spelled[key].term, counts) - KNOWN * (key[0] == "value")
                 holes = self.read.spelled[key].holes
                 return own, tuple((holder(holes[v].of), True) for v, n in counts.items() for _ in range(n))
             case Con(children=parts):

@@ -19,6 +19,7 @@ from combdiff.canon.slotgroup import SlotGroup
 from combdiff.records import dataclass
 from combdiff.simplify.choose import is_cheap
 from combdiff.simplify.graph.graph import LARGEST, Graph, Leaf, Ref, Zero
+from combdiff.simplify.graph.laws.part_of_product import NamedProduct, is_root, named
 from combdiff.simplify.graph.laws.phases import phases
 from combdiff.simplify.graph.laws.split import split
 from combdiff.simplify.graph.reading_cost import words
@@ -43,6 +44,7 @@ from combdiff.terms.terms import (
     Var,
     children,
     conj,
+    factors_of,
     fresh,
     has_no_index,
     holds_entries,
@@ -95,7 +97,8 @@ class Reader:
 
     `symmetries` adds to what the types of tensors declare, and the declared ones of variables in `unused` are not used.
     `spelled` says how leaves are written; `values` what named values are: their classes, at their parameters; `phases`
-    those that are products of phases.
+    those that are products of phases, `products` those that are products, `roots` those that are powers or roots;
+    `recognised` counts the products that hold one of these products.
     """
 
     graph: Graph
@@ -114,6 +117,9 @@ class Reader:
     sums: dict[int, AsRead] = field(default_factory=dict)
     parameters: dict[tuple[Type, int], Var] = field(default_factory=dict)
     phases: dict[Var, Lam] = field(default_factory=dict)
+    products: list[NamedProduct] = field(default_factory=list)
+    roots: dict[Var, Term] = field(default_factory=dict)
+    recognised: int = 0
     _sums: list[tuple[Add, Ref]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -208,6 +214,12 @@ class Reader:
         apart = [part for f in factors for part in phases(self._written_out(f), self.captured)]
         if len(apart) > len(factors):
             self.graph.union(whole, split(self.graph, [*map(self._factor, apart), *counted], is_open, self.one()))
+        shorter = named(p.factors, self.products, self.roots)
+        if shorter is not None:
+            self.recognised += 1
+            refs = [*map(self._factor, [g for f in shorter[1] for g in _repeated(f)]), *counted]
+            refs[0] = refs[0].times(shorter[0])
+            self.graph.union(whole, split(self.graph, refs, is_open, self.one()))
         return self.graph.find(whole).times(scale)
 
     def _written_out(self, t: Term) -> Term:
@@ -424,7 +436,8 @@ class Reader:
         if isinstance(value, Lam) and len(phases(entry, self.captured)) > 1:
             self.phases[var] = value
         ref = None
-        if isinstance(entry.type, Number) and not is_cheap(entry) and all(p in entry.free for p in params):
+        worth = not is_cheap(entry) or any(map(_is_divisor, factors_of(entry)))
+        if isinstance(entry.type, Number) and worth and all(p in entry.free for p in params):
             with suppress(Zero):
                 ref = self(entry)
         self.captured.add(var)
@@ -436,6 +449,11 @@ class Reader:
             return None
         labels = tuple(places[abs(label)] * (1 if label > 0 else -1) for label in ref.labels)
         self.values[var] = Ref(ref.number, ref.conj, labels, ref.of)
+        product = NamedProduct.of(var, value)
+        if product is not None:
+            self.products.append(product)
+        if is_root(value):
+            self.roots[var] = value
         slots = tuple(fresh(p.name, p.kind) for p in params)
         key = ("value", var)
         self._spell(key, WrittenLeaf(slots, App(var, slots) if slots else var, {}), self.values[var])
@@ -498,6 +516,10 @@ def _repeated(f: Term) -> Sequence[Term]:
             return (power(base, MINUS_ONE),) * int(-n.real)
         case _:
             return (f,)
+
+
+def _is_divisor(f: Term) -> bool:
+    return isinstance(f, Pow) and isinstance(f.exponent, Const) and f.exponent.real < 0
 
 
 def _is_drawn(t: Sum) -> bool:

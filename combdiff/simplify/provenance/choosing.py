@@ -132,14 +132,22 @@ def _named(old: Values, new: Values) -> Iterator[str]:
             yield f"{what} gets a name{f', and is read {_times(reads)}' if reads > 1 else ''}"
 
 
+PARTS: Mapping[type[Term], str] = {Add: "part_of_sum", Mul: "part_of_product"}
+"""The laws that find a named value in a longer one of its kind."""
+
+
 def _recognised(old: Values, new: Values, families: Mapping[str, Family]) -> Iterator[str]:
-    """Values that are read more often: sums that the law of parts of sums found, as no other value was written out."""
-    law = families.get("part_of_sum", Family()).matches and all(key in new for key in old)
+    """Values that are read more often: those that a law of parts found, if nothing that reads them was written out."""
+    laws = [law for law in PARTS.values() if families.get(law, Family()).matches]
+    gone = [v.entry for key, v in old.items() if key not in new]
     for key, shown in old.items():
         if isinstance(key, Var) and key in new:
             earlier, now = _reads(key, old), _reads(key, new)
             if now > earlier:
-                found = " is found in longer sums by part_of_sum, and" if law and isinstance(shown.entry, Add) else ""
+                law = PARTS.get(type(shown.entry))
+                whole = "sums" if isinstance(shown.entry, Add) else "products"
+                by_law = law in laws and not any(key in entry.free for entry in gone)
+                found = f" is found in longer {whole} by {law}, and" if by_law else ""
                 yield f"{shown.called}{found} is read {_times(now)}, {_times(earlier)} before"
 
 

@@ -1,0 +1,146 @@
+"""What the program normalises, and names, is read by its name where its factors stand in a longer product."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import combdiff as cd
+from combdiff.explanation import explanation
+from combdiff.simplify.graph.laws.part_of_product import NamedProduct, named
+from combdiff.terms.terms import (
+    App,
+    Conj,
+    Lam,
+    Pow,
+    Var,
+    add,
+    call,
+    conj,
+    factors_of,
+    fresh,
+    mul,
+    number,
+    power,
+    substitute,
+)
+from combdiff.terms.types import COMPLEX, REAL, Index, Map
+
+UNIT_ROWS = "U = (i, k) -> A(i, k) / sqrt(sum(l, A(i, l)^2))"
+
+RESULTS = {
+    # spins without a constraint: the part of the field along the spin itself is taken away
+    f"(J::RM) -> (A::RM{{n, d}}) -> begin {UNIT_ROWS}; sum((i, j), J(i, j) * sum(k, U(i, k) * U(j, k))) end": (
+        "begin v = i -> sqrt(sum(l, A(i, l)^2)) U = (i, k) -> A(i, k) / v(i) "
+        "U_bar = (i, k) -> sum(j, U(j, k) * (J(i, j) + J(j, i))) "
+        "(i, l) -> (U_bar(i, l) - U(i, l) * sum(k, U(i, k) * U_bar(i, k))) / v(i) end"
+    ),
+    # shares of a whole
+    "(c::RV) -> (w::RV) -> begin p = i -> w(i) / sum(j, w(j)); sum(i, p(i)^3 * c(i)) end": (
+        "begin s = sum(j, w(j)) p = i -> w(i) / s j -> 3 * (c(j) * p(j)^2 - sum(i, c(i) * p(i)^3)) / s end"
+    ),
+    # a layer's normalisation: less the mean, and less the part along the result
+    "(T::RM{n, d}) -> (X::RM{n, d}) -> begin m = i -> mean(k, X(i, k)); "
+    "s = i -> sqrt(mean(k, (X(i, k) - m(i))^2) + 1e-5); Z = (i, k) -> (X(i, k) - m(i)) / s(i); "
+    "sum((i, k), T(i, k) * exp(Z(i, k))) end": (
+        "begin m = i -> sum(k, X(i, k)) / d s = i -> sqrt(sum(k, (X(i, k) - m(i))^2) / d + 1e-5) "
+        "Z = (i, k) -> (X(i, k) - m(i)) / s(i) Z_bar = (i, k) -> T(i, k) * exp(Z(i, k)) "
+        "(i, k) -> 1 / s(i) * ( Z_bar(i, k) - Z(i, k) * sum(i1, Z(i, i1) * Z_bar(i, i1)) / d - "
+        "sum(i1, Z_bar(i, i1)) / d ) end"
+    ),
+}
+
+
+def body(d: cd.Derivation) -> str:
+    text = " ".join(str(d.result).split())
+    return text[text.index("begin") :]
+
+
+@pytest.mark.parametrize("program", RESULTS)
+def test_a_normalised_array_is_read_by_its_name(program):
+    assert body(cd.grad(program)) == RESULTS[program]
+
+
+@pytest.mark.parametrize("program", RESULTS)
+def test_the_gradient_of_what_is_normalised_agrees_with_differences(program):
+    assert cd.grad(program).check()
+
+
+def test_the_account_names_the_law():
+    told = explanation(cd.grad(next(iter(RESULTS))))
+    assert "U is found in longer products by part_of_product, and is read 3 times" in told
+
+
+def test_a_normalised_state_is_read_within_a_real_part():
+    d = cd.grad(
+        "(H::Her) -> (c::CV) -> begin q = i -> c(i) / norm(c); real(sum((i, j), conj(q(i)) * H(i, j) * q(j))) end"
+    )
+    assert "norm(c)^" not in str(d.result)
+    assert d.check()
+
+
+P, Q = fresh("i", Index()), fresh("j", Index())
+U = fresh("U", Map((Index(),), COMPLEX))
+ENTRIES = [
+    lambda i: App(fresh_named("a", REAL), (i,)),
+    lambda i: App(fresh_named("z", COMPLEX), (i,)),
+    lambda i: call("sqrt", App(fresh_named("w", REAL), (i,))),
+    lambda i: add(App(fresh_named("x", REAL), (i,)), fresh_named("m", None)),
+]
+EXPONENTS = st.sampled_from([-3, -2, -1, 1, 2, 3])
+FACTORS = st.lists(st.tuples(st.sampled_from(range(len(ENTRIES))), EXPONENTS), min_size=1, max_size=4)
+
+_KNOWN: dict[str, Var] = {}
+
+
+def fresh_named(name, result):
+    """One variable for each name."""
+    kind = Map((Index(),), result) if result is not None else REAL
+    return _KNOWN.setdefault(name, fresh(name, kind))
+
+
+def product(factors, i, mirrored=False):
+    """The factors at an index."""
+    powers = [power(ENTRIES[n](i), number(e)) for n, e in factors]
+    return [conj(p) for p in powers] if mirrored else powers
+
+
+def written_out(t, value):
+    """The value for its name, and its conjugate factor by factor."""
+    match t:
+        case Conj(App(f, (i,))) if f == U:
+            return mul(*map(conj, factors_of(substitute(value.body, {P: i}))))
+        case App(f, (i,)) if f == U:
+            return substitute(value.body, {P: i})
+        case Pow(base, n):
+            return power(written_out(base, value), n)
+        case _:
+            return t
+
+
+@given(FACTORS, FACTORS, st.booleans(), st.sampled_from([number(1), number(3), number(2j)]))
+def test_a_product_with_names_is_the_product(own, other, mirrored, scale):
+    value = Lam((P,), mul(scale, *product(own, P)))
+    named_product = NamedProduct.of(U, value)
+    factors = factors_of(mul(*product(own, Q, mirrored), *product(other, Q)))
+    found = named(factors, [named_product] if named_product else [], {})
+    if found is not None:
+        coefficient, terms = found
+        assert any(U in t.free for t in terms)
+        whole = mul(number(coefficient), *(written_out(t, value) for t in terms))
+        assert whole == mul(*factors)
+
+
+def test_roots_that_have_a_name_are_the_same_numbers():
+    # s = sqrt(w); U = a / s;  a / sqrt(w) / s^2 = U / s^2
+    s = fresh("s", Map((Index(),), REAL))
+    w, a = fresh_named("w", REAL), fresh_named("a", REAL)
+    root = Lam((P,), call("sqrt", App(w, (P,))))
+    u = NamedProduct.of(U, Lam((P,), mul(App(a, (P,)), power(App(s, (P,)), number(-1)))))
+    factors = [App(a, (Q,)), power(call("sqrt", App(w, (Q,))), number(-1)), power(App(s, (Q,)), number(-2))]
+    assert u is not None
+    _, terms = named(factors, [u], {s: root})
+    assert App(U, (Q,)) in terms and power(App(s, (Q,)), number(-2)) in terms
+    # an exponent of the other sign, or a smaller one, holds no such factor
+    assert named([App(a, (Q,)), App(s, (Q,))], [u], {s: root}) is None
