@@ -144,3 +144,12 @@ def test_roots_that_have_a_name_are_the_same_numbers():
     assert App(U, (Q,)) in terms and power(App(s, (Q,)), number(-2)) in terms
     # an exponent of the other sign, or a smaller one, holds no such factor
     assert named([App(a, (Q,)), App(s, (Q,))], [u], {s: root}) is None
+
+
+def test_a_smaller_power_holds_no_larger_one():
+    # c a is not c a² / a, which has no value at 0
+    a, c = fresh_named("a", REAL), fresh_named("c", REAL)
+    square = NamedProduct.of(U, Lam((P,), mul(App(c, (P,)), power(App(a, (P,)), number(2)))))
+    assert square is not None
+    assert named([App(c, (Q,)), App(a, (Q,))], [square], {}) is None
+    assert named([App(c, (Q,)), power(App(a, (Q,)), number(3))], [square], {}) is not None
