@@ -322,3 +322,10 @@ def test_an_argmax_of_a_definition_meets_an_index() -> None:
     value, gradient = d.compile(value=True)(np.array([2.0, 3.0, 5.0]))
     assert value == 4
     np.testing.assert_array_equal(gradient, [4, 0, 0])
+
+
+@pytest.mark.parametrize("inside", ["0", "2", "i"])
+def test_the_range_of_a_place_that_no_slot_tells_is_written(inside):
+    """One place is compared, and read: what is read tells the range to one of them only."""
+    d = cd.grad(f"(x::RV) -> (1 + x(argmax(i::N, {inside})))^7")
+    assert_reads_back(d.term)

@@ -256,3 +256,14 @@ def test_running_averages_and_their_hessian_products_make_no_table(spelling: str
     for d in (cd.grad(text), cd.hvp(text)):
         plan = d.plan(**{a.name: (40,) for a in d.compile().arguments})
         assert max(step.rank for step in plan.steps) == 1
+
+
+@pytest.mark.parametrize("condition", ["delta(l, 1, {})", "where(l == 1, {})"])
+def test_a_share_of_one_place_is_one_share(condition):
+    """A sum over a δ with an index is one entry: of an array, and of the shares that it weighs."""
+    body = condition.format("y(l) * exp(b(l))")
+    d = cd.grad(f"(y::RV{{n}}) -> (b::RV{{n}}) -> sum(l, {body}) / sum(j, exp(b(j)))")
+    b, y = np.array([1000.0, 999.0, 998.5]), np.array([1.0, 2.0, 3.0])
+    share = np.exp(b - 1000) / np.exp(b - 1000).sum()
+    expected = 2 * share[1] * (np.eye(3)[1] - share)
+    np.testing.assert_allclose(d.compile()(y, b), expected, rtol=1e-12)

@@ -67,9 +67,22 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
             case Reduce(kind, _) if kind in OF_MATRICES - OBLONG:
                 joins.same(*map(joins.of, u.indices))
     found = joins.unanchored()
-    for index in _times(term) | _of_two_sizes(term):
+    for index in _times(term) | _of_two_sizes(term) | _of_places(term):
         assert isinstance(index.kind, Index) and index.kind.domain is not None, "an index ranges over a domain"
         found.setdefault(index.kind.domain, set()).add(index)
+    return found
+
+
+def _of_places(term: Term) -> set[Var]:
+    """The indices of places, as in argmax(i, 0), that stand in no slot.
+
+    The slot in which the whole place stands tells the range there alone; elsewhere the same place may be compared.
+    """
+    found: set[Var] = set()
+    for u in subterms(term, Reduce):
+        if u.kind in ("argmax", "argmin"):
+            slots = {a for t in subterms(u.body, App) for a in t.args}
+            found.update(v for v in u.indices if v not in slots)
     return found
 
 

@@ -16,7 +16,7 @@ from combdiff.canon.skeleton import MINUS, UNIT
 from combdiff.records import dataclass
 from combdiff.simplify.graph.graph import Con, Graph, Leaf, Lin, Node
 from combdiff.simplify.graph.reading import Reader
-from combdiff.simplify.graph.reading_cost import PARENTHESES, own_words
+from combdiff.simplify.graph.reading_cost import KNOWN, PARENTHESES, own_words
 from combdiff.terms.terms import App, Term, Var, children
 
 SLOTS = (0.4, 1.4)
@@ -24,9 +24,6 @@ SLOTS = (0.4, 1.4)
 
 BEYOND = 4.0
 """What each slot costs that such a sum has more than any entry in it: it would have to be made to be read."""
-
-KNOWN = 0.25
-"""What an entry of a value of the program costs less than its names: of equally long forms it says the most."""
 
 TIE = 1e-5
 """Of equal forms of a product the one is taken in which collected sums stand outside."""
@@ -156,7 +153,7 @@ class Extraction:
         match node:
             case Leaf(key=key):
                 counts = dict.fromkeys(self.read.spelled[key].holes, 0)
-                own = _counted(self.read.spelled[key].term, counts) - KNOWN * (key[0] == "value")
+                own = _counted(self.read.spelled[key].term, counts) - KNOWN * (key[0] in ("value", "name"))
                 holes = self.read.spelled[key].holes
                 return own, tuple((holder(holes[v].of), True) for v, n in counts.items() for _ in range(n))
             case Con(children=parts):

@@ -55,6 +55,9 @@ from combdiff.terms.types import COMPLEX, REAL, Map
 SHORTEST = 6
 """Names that a class is written with before it can be worth one of its own."""
 
+SHADE = 0.1
+"""What ties are broken by is less than this, and decides about no name."""
+
 WORTH = 2
 """Names that a new value has to save."""
 
@@ -258,7 +261,7 @@ class Naming:
                 for found in ratios(self.reader, node):
                     own = self.graph.classes[found]
                     named = isinstance(self.chosen.best[found].term_node, Leaf)
-                    if own.within or named or self.chosen.best[found].term < SHORTEST:
+                    if own.within or named or self.chosen.best[found].term < SHORTEST - SHADE:
                         continue
                     if self._stands_alone(found):
                         return found
@@ -365,7 +368,7 @@ class Naming:
         return self._by_length(of, uses, size, entry)
 
     def _by_length(self, of: int, uses: int, size: float, entry: int) -> float:
-        if size < SHORTEST and not self._is_function(of):
+        if size < SHORTEST - SHADE and not self._is_function(of):
             return 0.0
         saved = uses * (size - entry) - (size + 2 * entry - 1)
         return saved - (WORTH if uses > 2 or self._contracts(of) else WORTH_TWICE)

@@ -170,7 +170,7 @@ class Reader:
             if {abs(label) for label in now.labels} == places.keys():
                 labels = tuple(places[abs(label)] * (1 if label > 0 else -1) for label in now.labels)
                 own = Ref(now.number, now.conj, labels, now.of)
-                found.setdefault(now.of, []).append(Original(slots, t, own, words(t, lengths)))
+                found.setdefault(now.of, []).append(Original(slots, t, own, words(t, lengths, self.values)))
         for known in found.values():
             known.sort(key=lambda o: o.length)
 

@@ -5,17 +5,26 @@ sum(q, C(q, i) * h(p, q))   costs 7: the index of the sum, and two entries of a 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from combdiff.terms.terms import Add, Call, Mul, Sum, Term, Var, children
 from combdiff.terms.types import Index
 
 PARENTHESES = 3.5
 """A sum in parentheses is worth it where more than three names are saved: A x + A† x stays, h C + G C does not."""
 
+KNOWN = 0.02
+"""What an entry of a value with a name costs less than its names: of equally long forms it says the most."""
 
-def words(t: Term, known: dict[Term, float]) -> float:
-    """The names that `t` is written with, and its parentheses; `known` keeps what was counted."""
+
+def words(t: Term, known: dict[Term, float], values: Container[Term] = ()) -> float:
+    """The names that `t` is written with, and its parentheses; `known` keeps what was counted.
+
+    Entries of the `values` cost a little less.
+    """
     if t not in known:
-        known[t] = own_words(t) + sum(words(c, known) for c in children(t))
+        own = own_words(t) - KNOWN * (t in values)
+        known[t] = own + sum(words(c, known, values) for c in children(t))
     return known[t]
 
 

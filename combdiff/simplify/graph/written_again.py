@@ -36,7 +36,7 @@ def with_named_functions(bindings: Sequence[Binding], new: Collection[Var], kept
             (v, _with_name(u, var, value)) if v in kept and first <= n < place else (v, u)
             for n, (v, u) in enumerate(ordered)
         ]
-        user = next((n for n in range(first, place) if written[n][1] is not ordered[n][1]), None)
+        user = next((n for n in range(first, place) if written[n][1] != ordered[n][1]), None)
         if user is not None:
             ordered = [*written[:user], written[place], *written[user:place], *written[place + 1 :]]
     return ordered

@@ -48,6 +48,7 @@ from combdiff.terms.terms import (
     add,
     apply,
     call,
+    delta,
     factors_of,
     mul,
     neg,
@@ -461,11 +462,22 @@ class _Exponentials:
             others = [*factors_of(core)[:n], *factors_of(core)[n + 1 :]]
             if f in exponentials_ and (share := self.share_of((f,), others, conditions)) is not None:
                 return share
-            if isinstance(f, Sum | Indicator | Delta) and (inside := self.share(f)) is not None:
+            if (inside := self.share_within(f)) is not None:
                 return under(conditions, mul(*others, inside))
         if len(exponentials_) < 2:
             return None
         return self.share_of(exponentials_, [f for f in factors_of(core) if f not in exponentials_], conditions)
+
+    def share_within(self, f: Term) -> Term | None:
+        """A factor that is a sum, or stands under a condition, divided by the sum of the exponentials."""
+        match f:
+            case Sum() | Indicator():
+                return self.share(f)
+            case Delta(left, right, body):
+                share = self.share(body)
+                return None if share is None else delta(left, right, share)
+            case _:
+                return None
 
     def share_of(self, own: Sequence[Term], others: Sequence[Term], conditions: Guard) -> Term | None:
         """A product of exponentials and other factors under conditions, divided by the sum, if they are one of it."""

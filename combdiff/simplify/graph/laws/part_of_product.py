@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
+from typing import TypeGuard
 
 from combdiff.canon.skeleton import UNIT, Coefficient, times
 from combdiff.records import dataclass
@@ -166,16 +167,26 @@ def _found(product: NamedProduct, factors: Sequence[Term]) -> Iterator[tuple[Ter
 
 
 def places(value: Term, slots: Sequence[Var], *terms: Term) -> Iterator[tuple[Term, ...]]:
-    """What the `slots` of a value may be where it stands in `terms`: an entry in it that has all of them tells."""
-    if not slots:
-        yield ()
+    """What the `slots` of a value may be where it stands in `terms`: entries in it that have them all tell."""
+    told: dict[App, None] = {}
+    for t in subterms(value):
+        if _is_entry_at(t, slots) and not {*t.args} <= {a for known in told for a in known.args}:
+            told[t] = None
+    if {a for known in told for a in known.args} == {*slots}:
+        there = [t for term in terms for t in subterms(term) if isinstance(t, App)]
+        yield from (tuple(args[v] for v in slots) for args in _matches([*told], there, {}))
+
+
+def _matches(entries: Sequence[App], there: Sequence[App], known: Mapping[Term, Term]) -> Iterator[Mapping[Term, Term]]:
+    """The arguments for which all `entries` are among those that are `there`."""
+    if not entries:
+        yield known
         return
-    own = next((t for t in subterms(value) if _is_entry_at(t, slots)), None)
-    for t in (t for term in terms for t in subterms(term)):
-        if isinstance(own, App) and isinstance(t, App) and t.function == own.function:
-            args: dict[Term, Term] = {}
-            if all(args.setdefault(slot, a) == a for slot, a in zip(own.args, t.args, strict=True)):
-                yield tuple(args[v] for v in slots)
+    for t in there:
+        if t.function == entries[0].function:
+            args = {**known}
+            if all(args.setdefault(slot, a) == a for slot, a in zip(entries[0].args, t.args, strict=True)):
+                yield from _matches(entries[1:], there, args)
 
 
 def _power(t: Term) -> tuple[Term, Fraction]:
@@ -193,5 +204,5 @@ def is_root(value: Term) -> bool:
     return isinstance(body, Pow | Call)
 
 
-def _is_entry_at(t: Term, slots: Sequence[Var]) -> bool:
-    return isinstance(t, App) and isinstance(t.function, Var) and {*t.args} == {*slots} and bool(slots)
+def _is_entry_at(t: Term, slots: Sequence[Var]) -> TypeGuard[App]:
+    return isinstance(t, App) and isinstance(t.function, Var) and bool(t.args) and {*t.args} <= {*slots}
