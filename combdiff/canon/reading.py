@@ -72,6 +72,7 @@ from combdiff.terms.terms import (
     substitute,
 )
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Index, Map, Number, Symmetry, Type, is_complex
+from combdiff.terms.vectors import by_signs
 
 _SHORT_POWER = 4
 _WIDEST = 1 << 12
@@ -103,6 +104,9 @@ class Reader:
         """(c, node) with t = c · node."""
         self.ask()
         match t:
+            case App(Reduce("cross") as whole, (place,)):
+                # what is known of ε is known of vector products: u × v = −v × u, and Σ u (v × w) = Σ w (u × v)
+                return self.read(by_signs(whole, place))
             case App():
                 node = self._application(t)
                 return (NOTHING, EMPTY) if isinstance(node, Factor) and _is_zero(node) else (UNIT, node)

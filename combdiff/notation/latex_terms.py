@@ -65,6 +65,7 @@ from combdiff.terms.terms import (
     times,
 )
 from combdiff.terms.types import Index, Map, Type
+from combdiff.terms.vectors import vectors_of, without_index
 
 
 def params_latex(params: tuple[Var, ...], scope: Scope) -> str:
@@ -193,6 +194,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
     match term:
         case Lam() if matrix := listed(term, scope):
             return matrix, ATOM
+        case Lam() if (vector := without_index(term)) is not term:
+            return _written(vector, scope)
         case Lam(params, body):
             inner = scope.bind(params)
             return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", MAP
@@ -245,6 +248,8 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
         return term_latex(Lam(own, weighted_share(term, own)), scope), MAP
     if term.kind in MATRIX_FUNCTIONS:
         return _of_matrix(term, scope)
+    if term.kind == "cross":
+        return r" \times ".join(term_latex(v, scope, POSTFIX) for v in vectors_of(term)), PRODUCT
     inner = scope.bind(term.indices)
     parts, body = conditions_of_reduction(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""

@@ -323,6 +323,8 @@ def reduced(kind: str, of: Term) -> Term:
                 return ZERO
             if kind == "inv" and (twice := _inverse_of_inverse(params, body)) is not None:
                 return twice
+            if kind == "cross":
+                return _cross(params, mark, body)
             if kind in SHARES and mark == ZERO:
                 return Lam(params, ZERO)
             if kind == "softmax" and (weight := _unscaled(params, mark)) != mark:
@@ -332,6 +334,30 @@ def reduced(kind: str, of: Term) -> Term:
             if kind == "logsumexp" and mark == ONE and body.free.isdisjoint(params):
                 return add(body, call("log", total(params, ONE)))
     return Reduce(kind, of)
+
+
+def _cross(params: tuple[Var, ...], first: Term, second: Term) -> Term:
+    """u × v, with the numbers that multiply the vectors in front; 0 of vectors along one another."""
+    (left, u), (right, v) = (_scale_and_vector(params, t) for t in (first, second))
+    if ZERO in (first, second) or u == v:
+        return Lam(params, ZERO)
+    made = Reduce("cross", Lam(params, Tuple((u, v))))
+    scale = mul(left, right)
+    if scale == ONE:
+        return made
+    own = tuple(fresh(p.name, p.kind) for p in params)
+    return Lam(own, mul(scale, App(made, own)))
+
+
+def _scale_and_vector(params: tuple[Var, ...], t: Term) -> tuple[Term, Term]:
+    """The factors of an entry that do not depend on its index, and the others, none of which is negative."""
+    c, rest = split_coefficient(t)
+    factors = rest.factors if isinstance(rest, Mul) else (rest,)
+    outside = [f for f in factors if f.free.isdisjoint(params)]
+    vector = mul(*(f for f in factors if not f.free.isdisjoint(params)))
+    if _is_negated(vector):
+        return mul(neg(c), *outside), neg(vector)
+    return mul(c, *outside), vector
 
 
 def _unscaled(params: tuple[Var, ...], weight: Term) -> Term:

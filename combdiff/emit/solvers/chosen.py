@@ -51,6 +51,8 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return _ALWAYS[type(op)]
         case ops.Power() if is_every_power(step, step.op):
             return "powers"
+        case ops.Cross():
+            return "" if spelling.cross else "cross_product"
         case ops.Gather() if any(map(may_miss, step.operands[1:])):
             return "with_an_entry"
         case ops.Windows(shared=shared):

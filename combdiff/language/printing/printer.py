@@ -72,6 +72,7 @@ from combdiff.terms.terms import (
     subterms,
 )
 from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
+from combdiff.terms.vectors import vectors_of, without_index
 
 
 def program_text(term: Term, width: int = WIDTH) -> str:
@@ -183,6 +184,8 @@ class Printer:
                 return self.power(base, exponent)
             case Const():
                 return _constant(t)
+            case Lam() if (vector := without_index(t)) is not t:
+                return self.atom(vector), ATOM
             case Lam(params, body):
                 if (rows := rows_of(t)) is not None:
                     return f"[{'; '.join(map(self.list, rows))}]", ATOM
@@ -238,6 +241,8 @@ class Printer:
         if t.kind in MATRIX_FUNCTIONS:
             # what marks these is an argument, which may be 1 for all entries
             return f"{written_name(t)}({self.list(arguments_of(t))})"
+        if t.kind == "cross":
+            return f"cross({self.list(vectors_of(t))})"
         if t.kind == "norm" or (isinstance(whole, Var) and t.mark == ONE):
             return f"{t.kind}({self.at(whole)})"
         inner = self.binding(t.indices)
