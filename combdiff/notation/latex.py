@@ -27,6 +27,7 @@ from combdiff.notation.widths import WIDTH, columns, cut
 from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
 from combdiff.terms.types import Index, Number
+from combdiff.terms.vectors import without_index
 
 
 def latex(term: Term, form: str = "index", width: int = WIDTH) -> str:
@@ -131,6 +132,8 @@ class Page:
             return _Formula("", pieces)
         if matrix := listed(term, scope):
             return _Formula("", [matrix])
+        if (vector := without_index(term)) is not term:
+            return _Formula("", [term_latex(vector, scope)])
         if isinstance(term, Lam) and is_unit(term):
             scope = scope.bind(term.params)
             return _Formula(rf"{params_latex(term.params, scope)} \mapsto", _terms(term.body, scope))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import permutations
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from combdiff.arrays.numbers import digits_of
@@ -47,6 +48,7 @@ from combdiff.terms.terms import (
     fresh,
     is_integer_valued,
     mul,
+    number,
     substitute,
     subterms,
 )
@@ -366,6 +368,8 @@ class SymbolScope:
             return self.derivative(function, args, 0)
         if isinstance(function, Reduce) and function.kind == "softmax":
             return self.number(_share(function, args))
+        if isinstance(function, Reduce) and function.kind == "cross":
+            return self.crossed(function, *args)
         if not isinstance(function, Var):
             refuse(_in_words(function))
         slots = _slots(function.kind)
@@ -376,6 +380,18 @@ class SymbolScope:
         places = [x for a, d in zip(args, slots, strict=True) for x in self.places(a, d)]
         entry: Expr = self.symbols[function][tuple(places)]
         return entry
+
+    def crossed(self, whole: Reduce, place: Term) -> Expr:
+        """An entry of a vector product, by the components of the vectors and the signs of their indices."""
+        import sympy
+
+        at = self.number(place)
+        (index,) = whole.indices
+        first, second = (
+            [self.number(substitute(entry, {index: number(n)})) for n in range(3)] for entry in (whole.mark, whole.body)
+        )
+        pairs = permutations(range(3), 2)
+        return sympy.Add(*(sympy.LeviCivita(at, j, k) * first[j] * second[k] for j, k in pairs))
 
     def symbol_of_function(self, f: Var) -> Basic:
         """An unknown function of numbers."""
