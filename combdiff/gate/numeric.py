@@ -331,7 +331,9 @@ class Evaluation:
         places = np.arange(3)
         i, j, k = np.meshgrid(places, places, places, indexing="ij")
         signs = Labelled((i - j) * (j - k) * (k - i) / 2, (index.uid, first.uid, second.uid), self.numbers.unit)
-        return eliminated([signs, *parts], {first.uid: 3, second.uid: 3}, self.numbers.unit).reduced()
+        found = eliminated([signs, *parts], {first.uid: 3, second.uid: 3}, self.numbers.unit).reduced()
+        axes = (*(a for a in found.axes if a != index.uid), index.uid)
+        return Labelled(found.over(axes), axes, found.reach)
 
     def _of_matrices(self, t: Reduce) -> Labelled:
         """A function of matrices, with the axes of its value last."""

@@ -337,27 +337,48 @@ def reduced(kind: str, of: Term) -> Term:
 
 
 def _cross(params: tuple[Var, ...], first: Term, second: Term) -> Term:
-    """u × v, with the numbers that multiply the vectors in front; 0 of vectors along one another."""
-    (left, u), (right, v) = (_scale_and_vector(params, t) for t in (first, second))
-    if ZERO in (first, second) or u == v:
+    """u × v, with the numbers that multiply the vectors and the conditions around them in front.
+
+    It is 0 for vectors along one another.
+    """
+    outside, vectors = list[Term](), list[Term]()
+    for entry in (first, second):
+        inside = list[Term]()
+        for f in _factors_under(params, entry):
+            (outside if f.free.isdisjoint(params) else inside).append(f)
+        vector = mul(*inside)
+        if _is_negated(vector):
+            outside.append(Const(Fraction(-1)))
+            vector = neg(vector)
+        vectors.append(vector)
+    if ZERO in (first, second) or vectors[0] == vectors[1]:
         return Lam(params, ZERO)
-    made = Reduce("cross", Lam(params, Tuple((u, v))))
-    scale = mul(left, right)
-    if scale == ONE:
+    made = Reduce("cross", Lam(params, Tuple(tuple(vectors))))
+    if not outside:
         return made
     own = tuple(fresh(p.name, p.kind) for p in params)
-    return Lam(own, mul(scale, App(made, own)))
+    return Lam(own, _under(outside, App(made, own)))
 
 
-def _scale_and_vector(params: tuple[Var, ...], t: Term) -> tuple[Term, Term]:
-    """The factors of an entry that do not depend on its index, and the others, none of which is negative."""
-    c, rest = split_coefficient(t)
-    factors = rest.factors if isinstance(rest, Mul) else (rest,)
-    outside = [f for f in factors if f.free.isdisjoint(params)]
-    vector = mul(*(f for f in factors if not f.free.isdisjoint(params)))
-    if _is_negated(vector):
-        return mul(neg(c), *outside), neg(vector)
-    return mul(c, *outside), vector
+def _factors_under(params: tuple[Var, ...], t: Term) -> list[Term]:
+    """The factors of an entry, those under conditions that do not depend on its index as well; these have the body 1."""
+    found = list[Term]()
+    for f in t.factors if isinstance(t, Mul) else (t,):
+        if isinstance(f, Delta | Indicator) and (f.left.free | f.right.free).isdisjoint(params):
+            found += [type(f)(f.left, f.right, ONE), *_factors_under(params, f.body)]
+        else:
+            found.append(f)
+    return found
+
+
+def _under(factors: Sequence[Term], t: Term) -> Term:
+    """The product of t and the factors, under those of these that are conditions."""
+    made = mul(*(f for f in factors if not isinstance(f, Delta | Indicator)), t)
+    for f in reversed(factors):
+        if isinstance(f, Delta | Indicator):
+            around = delta if isinstance(f, Delta) else indicator
+            made = around(f.left, f.right, made)
+    return made
 
 
 def _unscaled(params: tuple[Var, ...], weight: Term) -> Term:
