@@ -292,9 +292,9 @@ def of_two_vectors(index: Var) -> Primitive:
     def pull(t: Term, k: Term) -> Term:
         i = fresh(index.name, index.kind)
         u, v = (entries(t, item, conjugated=True) for item in range(2))
-        cotangents = times(v, lambda at: apply(k, at)), times(lambda at: apply(k, at), u)
+        first, second = times(v, lambda at: apply(k, at)), times(lambda at: apply(k, at), u)
         # a vector of real numbers may be multiplied by one of complex numbers
-        return Lam((i,), Tuple(tuple(included(apply(c, i), e(i).type) for c, e in zip(cotangents, (u, v), strict=True))))
+        return Lam((i,), Tuple((included(apply(first, i), u(i).type), included(apply(second, i), v(i).type))))
 
     def push(t: Term, k: Term) -> Term:
         i = fresh(index.name, index.kind)

@@ -339,29 +339,45 @@ def reduced(kind: str, of: Term) -> Term:
 def _cross(params: tuple[Var, ...], first: Term, second: Term) -> Term:
     """u × v, with the numbers that multiply the vectors and the conditions around them in front.
 
-    It is 0 for vectors along one another.
+    It is 0 for vectors along one another, and (u + 2 v) × v is u × v.
     """
-    outside, vectors = list[Term](), list[Term]()
-    for entry in (first, second):
-        inside = list[Term]()
-        for f in _factors_under(params, entry):
-            (outside if f.free.isdisjoint(params) else inside).append(f)
-        vector = mul(*inside)
-        if _is_negated(vector):
-            outside.append(Const(Fraction(-1)))
-            vector = neg(vector)
-        vectors.append(vector)
-    if ZERO in (first, second) or vectors[0] == vectors[1]:
+    outside, u = _scale_and_vector(params, first)
+    more, v = _scale_and_vector(params, second)
+    less = _without_multiples(params, u, v), _without_multiples(params, v, u)
+    outside += more
+    while less != (u, v):
+        (one, u), (two, v) = (_scale_and_vector(params, t) for t in less)
+        outside += [*one, *two]
+        less = _without_multiples(params, u, v), _without_multiples(params, v, u)
+    if ZERO in (u, v):
         return Lam(params, ZERO)
-    made = Reduce("cross", Lam(params, Tuple(tuple(vectors))))
+    made = Reduce("cross", Lam(params, Tuple((u, v))))
     if not outside:
         return made
     own = tuple(fresh(p.name, p.kind) for p in params)
     return Lam(own, _under(outside, App(made, own)))
 
 
+def _scale_and_vector(params: tuple[Var, ...], t: Term) -> tuple[list[Term], Term]:
+    """The factors of an entry that do not depend on its index, and the product of the others, no negative of a sum."""
+    outside, inside = list[Term](), list[Term]()
+    for f in _factors_under(params, t):
+        (outside if f.free.isdisjoint(params) else inside).append(f)
+    vector = mul(*inside)
+    if ZERO in outside:
+        return [], ZERO
+    if _is_negated(vector):
+        return [*outside, Const(Fraction(-1))], neg(vector)
+    return outside, vector
+
+
+def _without_multiples(params: tuple[Var, ...], u: Term, v: Term) -> Term:
+    """The terms of u that are not along v."""
+    return add(*(t for t in terms_of(u) if _scale_and_vector(params, t)[1] != v))
+
+
 def _factors_under(params: tuple[Var, ...], t: Term) -> list[Term]:
-    """The factors of an entry, those under conditions that do not depend on its index as well; these have the body 1."""
+    """The factors of an entry, also those under conditions that do not depend on its index, which have the body 1."""
     found = list[Term]()
     for f in t.factors if isinstance(t, Mul) else (t,):
         if isinstance(f, Delta | Indicator) and (f.left.free | f.right.free).isdisjoint(params):
