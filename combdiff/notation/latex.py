@@ -11,6 +11,7 @@ from dataclasses import field
 
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.document import sum_parts
+from combdiff.language.printing.vectors import without_index
 from combdiff.notation.brackets import bracketed, subscripted
 from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex_names import Scope
@@ -27,7 +28,6 @@ from combdiff.notation.widths import WIDTH, columns, cut
 from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Let, Term, Tuple, Var
 from combdiff.terms.types import Index, Number
-from combdiff.terms.vectors import without_index
 
 
 def latex(term: Term, form: str = "index", width: int = WIDTH) -> str:

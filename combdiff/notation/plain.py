@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
+from combdiff.language.printing.vectors import vectors_of, without_index
 from combdiff.notation.equations import equation, with_equations
 from combdiff.notation.extents import extent_text, size_names
 from combdiff.notation.latex_names import GREEK, Scope, size_of, sizes_of
@@ -62,7 +63,6 @@ from combdiff.terms.terms import (
     times,
 )
 from combdiff.terms.types import Index, Map
-from combdiff.terms.vectors import vectors_of, without_index
 
 _RAISED = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
 _POWERS = {"inv": "⁻¹", "sqrtm": "¹ᐟ²"}

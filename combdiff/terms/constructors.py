@@ -362,7 +362,8 @@ def _scale_and_vector(params: tuple[Var, ...], t: Term) -> tuple[list[Term], Ter
     """The factors of an entry that do not depend on its index, and the product of the others, no negative of a sum."""
     outside, inside = list[Term](), list[Term]()
     for f in _factors_under(params, t):
-        (outside if f.free.isdisjoint(params) else inside).append(f)
+        if f != ONE:
+            (outside if f.free.isdisjoint(params) else inside).append(f)
     vector = mul(*inside)
     if ZERO in outside:
         return [], ZERO

@@ -45,13 +45,10 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
     states = {v for u in subterms(term, Loop) for v in u.states}
     for u in subterms(term):
         match u:
-            case Lam(params, _):
-                for var in params:
+            case Lam(variables, _) | Sum(variables, _):
+                for var in variables:
                     if var not in states:
                         joins.anchor(var)
-            case Sum(indices, _):
-                for var in indices:
-                    joins.anchor(var)
             case Let(bindings, _):
                 for var, value in bindings:
                     joins.same(joins.of(var), joins.of(value))

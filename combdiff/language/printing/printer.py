@@ -27,6 +27,7 @@ from combdiff.language.printing.document import (
 from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.names import unique_name, with_own_binders
 from combdiff.language.printing.type_names import TypeNames
+from combdiff.language.printing.vectors import vectors_of, without_index
 from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reads_from_the_end
@@ -72,7 +73,6 @@ from combdiff.terms.terms import (
     subterms,
 )
 from combdiff.terms.types import Domain, Index, Map, Product, Type, is_complex
-from combdiff.terms.vectors import vectors_of, without_index
 
 
 def program_text(term: Term, width: int = WIDTH) -> str:
