@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import permutations
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from combdiff.arrays.numbers import digits_of
@@ -41,8 +40,11 @@ from combdiff.terms.terms import (
     Sum,
     Term,
     Var,
+    add,
     along,
+    apply,
     bound_by,
+    delta,
     domains_compared,
     ends_of,
     fresh,
@@ -382,16 +384,8 @@ class SymbolScope:
         return entry
 
     def crossed(self, whole: Reduce, place: Term) -> Expr:
-        """An entry of a vector product, by the components of the vectors and the signs of their indices."""
-        import sympy
-
-        at = self.number(place)
-        (index,) = whole.indices
-        first, second = (
-            [self.number(substitute(entry, {index: number(n)})) for n in range(3)] for entry in (whole.mark, whole.body)
-        )
-        pairs = permutations(range(3), 2)
-        return sympy.Add(*(sympy.LeviCivita(at, j, k) * first[j] * second[k] for j, k in pairs))
+        """An entry of a vector product, by its components."""
+        return self.number(add(*(delta(place, number(n), apply(whole, number(n))) for n in range(3))))
 
     def symbol_of_function(self, f: Var) -> Basic:
         """An unknown function of numbers."""
