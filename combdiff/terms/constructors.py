@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import inf
 
-from combdiff.terms.arithmetic import add, mul, neg, number, power, split_coefficient
+from combdiff.terms.arithmetic import add, content, mul, neg, number, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, is_scale, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.laws.powers import HALF, is_real_number
@@ -359,17 +359,15 @@ def _cross(params: tuple[Var, ...], first: Term, second: Term) -> Term:
 
 
 def _scale_and_vector(params: tuple[Var, ...], t: Term) -> tuple[list[Term], Term]:
-    """The factors of an entry that do not depend on its index, and the product of the others, no negative of a sum."""
+    """The factors of an entry that do not depend on its index, and the product of the others."""
     outside, inside = list[Term](), list[Term]()
     for f in _factors_under(params, t):
         if f != ONE:
             (outside if f.free.isdisjoint(params) else inside).append(f)
-    vector = mul(*inside)
     if ZERO in outside:
         return [], ZERO
-    if _is_negated(vector):
-        return [*outside, Const(Fraction(-1))], neg(vector)
-    return outside, vector
+    size, vector = content(mul(*inside))
+    return [*outside, size] if size != ONE else outside, vector
 
 
 def _without_multiples(params: tuple[Var, ...], u: Term, v: Term) -> Term:
