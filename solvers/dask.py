@@ -16,6 +16,12 @@ def added_at(shape, places, values):
     return da.from_delayed(delayed(added)(values), shape, values.dtype)
 
 
+def cross_product(u, v):
+    """u × v of vectors in the last axis."""
+    places = ((1, 2), (2, 0), (0, 1))
+    return da.stack([u[..., i] * v[..., j] - u[..., j] * v[..., i] for i, j in places], axis=-1)
+
+
 def cumulative_logsumexp(x, axis):
     """log Σ exp(x) up to each entry along an axis: each block begins with what the one before ends with."""
     from dask.array.reductions import cumreduction

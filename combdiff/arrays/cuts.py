@@ -26,6 +26,7 @@ _CUT = (
     ops.Fourier,
     ops.Reduced,
     ops.Norm,
+    ops.Cross,
     ops.OfMatrices,
     ops.Gather,
     ops.Stack,

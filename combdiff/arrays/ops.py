@@ -657,6 +657,16 @@ class Norm(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Cross(Op):
+    """The vector product of two stacks of vectors, which have three entries in their last axis."""
+
+    name: ClassVar[str] = "cross"
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return (_but(rank - 1, rank),) * (len(ranks) + 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Recursive(Op):
     """The last of the states s(t + 1) = b s(t) + x(t), and all before, of a number b, the first state and x.
 

@@ -303,6 +303,8 @@ class Plan(Shown):
                 # a butterfly takes ten operations for two numbers
                 n = self.sizes.get(step.domains[axis], step.domains[axis].count or 1)
                 return 5 * self.entries(step) * max(n - 1, 1).bit_length()
+            case ops.Cross():
+                return 3 * self.entries(step) * (1, 4)[step.complex]
             case ops.Recursive():
                 return 2 * self.entries(step) * parts
             case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing():

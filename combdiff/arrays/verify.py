@@ -103,6 +103,7 @@ _AS_GIVEN = (
     ops.Sum,
     ops.Reduced,
     ops.Cumulative,
+    ops.Cross,
     ops.Conj,
     ops.View,
     ops.Roll,
@@ -201,6 +202,8 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield from _of_windows(step, op)
         case ops.Put() as op:
             yield from _of_put(step, op)
+        case ops.Cross() if any(o.domains != step.domains or o.domains[-1].count != 3 for o in step.operands):
+            yield "it is made of vectors of three entries, and has their axes"
         case ops.Factors() | ops.OfMatrices() | ops.Solve():
             yield from _of_linear_algebra(step)
         case Scan():

@@ -260,6 +260,8 @@ def reduced(node: Reduce) -> Primitive:
 
     if node.kind in MATRIX_FUNCTIONS:
         return of_a_matrix(MATRIX_FUNCTIONS[node.kind])
+    if node.kind == "cross":
+        return of_two_vectors(*node.indices)
 
     def places(v: Term) -> tuple[Reduce, tuple[Var, ...]]:
         whole = Reduce(node.kind, v)
@@ -275,6 +277,31 @@ def reduced(node: Reduce) -> Primitive:
         return _pushed(whole, own, k, proj(0, moved), proj(1, moved))
 
     return Primitive(node.kind, lambda v: Reduce(node.kind, v), pull, push)
+
+
+def of_two_vectors(index: Var) -> Primitive:
+    """(i ↦ (u(i), v(i))) ↦ u × v, with pullback k ↦ (v' × k, k × u') and pushforward (h, k) ↦ h × v + u × k."""
+
+    def entries(whole: Term, item: int, conjugated: bool = False) -> Callable[[Var], Term]:
+        return lambda i: conj(proj(item, apply(whole, i))) if conjugated else proj(item, apply(whole, i))
+
+    def times(u: Callable[[Var], Term], v: Callable[[Var], Term]) -> Term:
+        i = fresh(index.name, index.kind)
+        return reduction("cross", (i,), u(i), v(i))
+
+    def pull(t: Term, k: Term) -> Term:
+        i = fresh(index.name, index.kind)
+        u, v = (entries(t, item, conjugated=True) for item in range(2))
+        first, second = times(v, lambda at: apply(k, at)), times(lambda at: apply(k, at), u)
+        # a vector of real numbers may be multiplied by one of complex numbers
+        return Lam((i,), Tuple((included(apply(first, i), u(i).type), included(apply(second, i), v(i).type))))
+
+    def push(t: Term, k: Term) -> Term:
+        i = fresh(index.name, index.kind)
+        changes = times(entries(k, 0), entries(t, 1)), times(entries(t, 0), entries(k, 1))
+        return Lam((i,), add(*(apply(change, i) for change in changes)))
+
+    return Primitive("cross", lambda t: Reduce("cross", t), pull, push)
 
 
 def of_a_matrix(row: MatrixFunction) -> Primitive:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 
 from combdiff.canon.skeleton import (
     EMPTY,
@@ -60,8 +60,10 @@ from combdiff.terms.terms import (
     Term,
     Tuple,
     Var,
+    apply,
     call,
     domains_compared,
+    fresh,
     holds,
     holds_entries,
     is_integer_valued,
@@ -70,8 +72,9 @@ from combdiff.terms.terms import (
     size,
     split_coefficient,
     substitute,
+    total,
 )
-from combdiff.terms.types import HERMITIAN, SYMMETRIC, Domain, Index, Map, Number, Symmetry, Type, is_complex
+from combdiff.terms.types import HERMITIAN, REAL, SYMMETRIC, Domain, Index, Map, Number, Symmetry, Type, is_complex
 
 _SHORT_POWER = 4
 _WIDEST = 1 << 12
@@ -103,6 +106,9 @@ class Reader:
         """(c, node) with t = c · node."""
         self.ask()
         match t:
+            case App(Reduce("cross") as whole, (place,)):
+                # what is known of ε is known of vector products: u × v = −v × u, and Σ u (v × w) = Σ w (u × v)
+                return self.read(_by_signs(whole, place))
             case App():
                 node = self._application(t)
                 return (NOTHING, EMPTY) if isinstance(node, Factor) and _is_zero(node) else (UNIT, node)
@@ -400,6 +406,21 @@ class Reader:
         self.names = outer
         kinds = repr(tuple(p.kind for p in params))
         return Operation(f"λ{kinds}", (node,), commutes=True, real=not is_complex(body.type), binds=symbols)
+
+
+def _by_signs(whole: Reduce, place: Term) -> Term:
+    """An entry of u × v as Σ_jk ε(i, j, k) u(j) v(k), with a tensor ε that is known to be antisymmetric, no more."""
+    (index,) = whole.indices
+    j, k = fresh(index.name, index.kind), fresh(index.name, index.kind)
+    vectors = (substitute(entry, {index: at}) for entry, at in ((whole.mark, j), (whole.body, k)))
+    assert isinstance(index.kind, Index), "a vector has an index"
+    return total((j, k), mul(apply(_signs(index.kind), place, j, k), *vectors))
+
+
+@lru_cache(maxsize=64)
+def _signs(slot: Index) -> Var:
+    laws = (Symmetry.permutation((2, 1, 3), "neg"), Symmetry.permutation((2, 3, 1), "id"))
+    return fresh("ε", Map((slot, slot, slot), REAL, laws))
 
 
 def _is_plain(kind: Type) -> bool:

@@ -58,6 +58,7 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Recursive: repeated.recursive,
     ops.Reduced: products.reduced,
     ops.Norm: matrices.norm,
+    ops.Cross: products.cross,
     ops.Tensordot: products.tensordot,
     ops.Batched: products.batched,
     ops.Einsum: products.einsum,
@@ -85,7 +86,7 @@ _INDEXING = (
 )
 
 
-_OF_ONE_KIND = (ops.Contraction, ops.Solve, ops.OfMatrices, ops.Scatter, ops.Packed, ops.Stack)
+_OF_ONE_KIND = (ops.Contraction, ops.Cross, ops.Solve, ops.OfMatrices, ops.Scatter, ops.Packed, ops.Stack)
 """What some libraries compute of numbers of one kind only."""
 
 

@@ -59,6 +59,11 @@ def fourier(w: Writer, step: Step, op: ops.Fourier) -> Text:
     return Text(w.spelling.fourier.format(name, w.refer(step.operands[0]).code, options), ATOM)
 
 
+def cross(w: Writer, step: Step, op: ops.Cross) -> Text:
+    template = w.spelling.cross or f"{solver_of(step, w.spelling)}({{0}}, {{1}})"
+    return Text(template.format(*(w.refer(o).code for o in step.operands)), ATOM)
+
+
 def tensordot(w: Writer, step: Step, op: ops.Tensordot) -> Text:
     a, b = step.operands
     over_a, over_b = op.axes

@@ -296,6 +296,8 @@ class Evaluation:
         """A product, a maximum, a minimum; of `ties` the array over what is bound, too."""
         import numpy as np
 
+        if t.kind == "cross":
+            return self._cross(t)
         self.sample.refuse_exact("a product or a maximum has no value in the field")
         if t.kind in OF_MATRICES:
             return self._of_matrices(t)
@@ -318,6 +320,20 @@ class Evaluation:
         else:
             found = _reduced_to_numbers(t.kind, weights, values)
         return self._given_over(found, axes[: len(axes) - len(own)])
+
+    def _cross(self, t: Reduce) -> Labelled:
+        """Σ_jk ε_ijk u_j v_k, over i, with residues too."""
+        import numpy as np
+
+        (index,) = t.indices
+        first, second = fresh(index.name, index.kind), fresh(index.name, index.kind)
+        parts = [self(substitute(entry, {index: v})) for entry, v in ((t.mark, first), (t.body, second))]
+        places = np.arange(3)
+        i, j, k = np.meshgrid(places, places, places, indexing="ij")
+        signs = Labelled((i - j) * (j - k) * (k - i) / 2, (index.uid, first.uid, second.uid), self.numbers.unit)
+        found = eliminated([signs, *parts], {first.uid: 3, second.uid: 3}, self.numbers.unit).reduced()
+        axes = (*(a for a in found.axes if a != index.uid), index.uid)
+        return Labelled(found.over(axes), axes, found.reach)
 
     def _of_matrices(self, t: Reduce) -> Labelled:
         """A function of matrices, with the axes of its value last."""

@@ -42,6 +42,7 @@ FUNCTIONS = {
     "svd": "there are no singular vectors, whose signs are arbitrary; write svdvals({0}) for the singular values",
     "pinv": "of a matrix of full column rank, write inv({0}' * {0}) * {0}'",
     "solve": _SOLVE,
+    **dict.fromkeys(("vector_product", "crossproduct", "cross_product"), "write cross({0}, {1})"),
     "inner": "write {0}' * {1}",
     "vdot": "write {0}' * {1}",
     "matmul": "write {0} * {1}",
@@ -74,8 +75,6 @@ FUNCTIONS = {
     ),
     **dict.fromkeys(("fft2", "fftn"), "transform one index after the other: (i, k) -> fft(j -> {0}(i, j))(k)"),
     **dict.fromkeys(("rfft", "dft"), "write fft({0})"),
-    "cross": "write [{0}(1) * {1}(2) - {0}(2) * {1}(1), {0}(2) * {1}(0) - {0}(0) * {1}(2), "
-    "{0}(0) * {1}(1) - {0}(1) * {1}(0)]",
     **dict.fromkeys(
         ("ndtr", "Phi", "Φ", "cdf", "norm_cdf", "normal_cdf", "pnorm", "NormalCDF"),
         "write normcdf({0}), the distribution function of the standard normal distribution",

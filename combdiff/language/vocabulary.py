@@ -26,7 +26,9 @@ LOOPS = frozenset({"iterate", "scan"})
 INVERSE_ROOT = "invsqrtm"
 """The inverse of `sqrtm`, which has no row of its own."""
 OF_SQUARE_MATRICES = (OF_MATRICES - ALONG) | {"spectral", "singular", "cholback", INVERSE_ROOT}
-OF_TENSORS = OF_SQUARE_MATRICES | {"norm", "tr", "transpose", "diag", "Diagonal", "dot", "length", "fft", "ifft"}
+OF_TENSORS = OF_SQUARE_MATRICES | frozenset(
+    {"norm", "tr", "transpose", "diag", "Diagonal", "dot", "cross", "length", "fft", "ifft"}
+)
 MADE = dict(re.findall(r"^(\w+) = (.+)$", resource("grammar", "functions.cd"), re.MULTILINE))
 """The functions that are made of others, and the maps that they are."""
 HIDDEN = REDUCTIONS | OF_TENSORS | LOOPS | {"size", *MADE}

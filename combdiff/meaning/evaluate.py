@@ -140,6 +140,8 @@ class _Scope:
                 return self.shares(t)
             case Reduce(kind, _) if kind in OF_MATRICES:
                 return self.of_matrix(t)
+            case Reduce("cross", _):
+                return self.cross(t)
             case App(Reduce("argmax" | "argmin", _) as reduction, ()):
                 return self.first(reduction)
             case Loop():
@@ -181,7 +183,7 @@ class _Scope:
                 return scalar_value(name, [self.number(a) for a in args], any(is_complex(a.type) for a in args))
             case Sum(indices, body):
                 return self.summed(indices, body)
-            case Reduce(kind, _) if kind not in SHARES | OF_MATRICES:
+            case Reduce(kind, _) if kind not in SHARES | OF_MATRICES | {"cross"}:
                 return self.reduced(t)
             case Delta(left, right, body):
                 return self.number(body) if self.equal(left, right) else 0
@@ -426,6 +428,12 @@ class _Scope:
         kept = self.made[key]
         assert isinstance(kept, tuple), "a value, and what it was made of"
         return kept[0]
+
+    def cross(self, t: Reduce) -> Array:
+        """The vector product, component by component."""
+        scopes = [self.with_(t.indices, (n,)) for n in range(3)]
+        (a, b, c), (d, e, f) = ([s.number(vector) for s in scopes] for vector in (t.mark, t.body))
+        return np.array([b * f - c * e, c * d - a * f, a * e - b * d])
 
     def reduced(self, t: Reduce) -> Scalar:
         """The product, the maximum or the minimum of what is marked; of nothing 1, −∞, ∞."""

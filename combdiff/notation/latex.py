@@ -11,6 +11,7 @@ from dataclasses import field
 
 from combdiff.errors import UnsupportedError
 from combdiff.language.printing.document import sum_parts
+from combdiff.language.printing.vectors import without_index
 from combdiff.notation.brackets import bracketed, subscripted
 from combdiff.notation.extents import belongs, size_names
 from combdiff.notation.latex_names import Scope
@@ -131,6 +132,8 @@ class Page:
             return _Formula("", pieces)
         if matrix := listed(term, scope):
             return _Formula("", [matrix])
+        if (vector := without_index(term)) is not term:
+            return _Formula("", [term_latex(vector, scope)])
         if isinstance(term, Lam) and is_unit(term):
             scope = scope.bind(term.params)
             return _Formula(rf"{params_latex(term.params, scope)} \mapsto", _terms(term.body, scope))

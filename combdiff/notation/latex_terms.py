@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
+from combdiff.language.printing.vectors import vectors_of, without_index
 from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
 from combdiff.notation.latex_names import Scope, latex_name, size_of, sizes_of
 from combdiff.notation.widths import WIDTH, columns
@@ -193,6 +194,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
     match term:
         case Lam() if matrix := listed(term, scope):
             return matrix, ATOM
+        case Lam() if (vector := without_index(term)) is not term:
+            return _written(vector, scope)
         case Lam(params, body):
             inner = scope.bind(params)
             return rf"{params_latex(params, inner)} \mapsto {term_latex(body, inner)}", MAP
@@ -214,11 +217,8 @@ def _structure(term: Term, scope: Scope) -> Piece:
         case Diff("adjoint" | "inverse" as kind, of):
             mark = r"\dagger" if kind == "adjoint" else "-1"
             return rf"{term_latex(of, scope, ATOM)}^{{{mark}}}", POSTFIX
-        case Loop(kind, item, _, step, start):
-            word = "iterate" if kind == "last" else "scan"
-            number = f"_{{{item + 1}}}" if len(term.states) > 1 else ""
-            given = f"{term_latex(step, scope)},\\ {term_latex(start, scope)}"
-            return called(rf"\operatorname{{{word}}}{number}", given), ATOM
+        case Loop():
+            return _loop(term, scope), ATOM
         case Diff("root", of):
             return called(r"\operatorname{root}", term_latex(of, scope)), ATOM
         case Diff(kind, of):
@@ -229,6 +229,14 @@ def _structure(term: Term, scope: Scope) -> Piece:
             return rf"\mathbf{{let}}\ {lines}\ \mathbf{{in}}\ {term_latex(body, inner)}", MAP
         case _:
             raise AssertionError(f"unknown node {type(term).__name__}")
+
+
+def _loop(term: Loop, scope: Scope) -> str:
+    """`iterate` or `scan` of a step and the first states."""
+    word = "iterate" if term.kind == "last" else "scan"
+    number = f"_{{{term.item + 1}}}" if len(term.states) > 1 else ""
+    given = f"{term_latex(term.step, scope)},\\ {term_latex(term.start, scope)}"
+    return called(rf"\operatorname{{{word}}}{number}", given)
 
 
 def _reduced(term: Reduce, scope: Scope) -> Piece:
@@ -245,6 +253,8 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
         return term_latex(Lam(own, weighted_share(term, own)), scope), MAP
     if term.kind in MATRIX_FUNCTIONS:
         return _of_matrix(term, scope)
+    if term.kind == "cross":
+        return r" \times ".join(term_latex(v, scope, POSTFIX) for v in vectors_of(term)), PRODUCT
     inner = scope.bind(term.indices)
     parts, body = conditions_of_reduction(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
+from combdiff.language.printing.vectors import vectors_of, without_index
 from combdiff.notation.equations import equation, with_equations
 from combdiff.notation.extents import extent_text, size_names
 from combdiff.notation.latex_names import GREEK, Scope, size_of, sizes_of
@@ -221,6 +222,8 @@ def _written(term: Term, scope: Scope) -> Piece:
 
 def _structure(term: Term, scope: Scope) -> Piece:
     match term:
+        case Lam() if (vector := without_index(term)) is not term:
+            return _written(vector, scope)
         case Lam(params, body):
             inner = scope.bind(params)
             return f"{_params(params, inner)} ↦ {_text(body, inner)}", MAP
@@ -268,6 +271,8 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if is_weighted(term):
         own = tuple(fresh(v.name, v.kind) for v in term.indices)
         return _text(Lam(own, weighted_share(term, own)), scope), MAP
+    if term.kind == "cross":
+        return " × ".join(_text(v, scope, POSTFIX) for v in vectors_of(term)), PRODUCT
     if term.kind in MATRIX_FUNCTIONS:
         given = arguments_of(term)
         if term.kind in _POWERS:

@@ -40,13 +40,17 @@ from combdiff.terms.terms import (
     Sum,
     Term,
     Var,
+    add,
     along,
+    apply,
     bound_by,
+    delta,
     domains_compared,
     ends_of,
     fresh,
     is_integer_valued,
     mul,
+    number,
     substitute,
     subterms,
 )
@@ -366,6 +370,8 @@ class SymbolScope:
             return self.derivative(function, args, 0)
         if isinstance(function, Reduce) and function.kind == "softmax":
             return self.number(_share(function, args))
+        if isinstance(function, Reduce) and function.kind == "cross":
+            return self.crossed(function, *args)
         if not isinstance(function, Var):
             refuse(_in_words(function))
         slots = _slots(function.kind)
@@ -376,6 +382,10 @@ class SymbolScope:
         places = [x for a, d in zip(args, slots, strict=True) for x in self.places(a, d)]
         entry: Expr = self.symbols[function][tuple(places)]
         return entry
+
+    def crossed(self, whole: Reduce, place: Term) -> Expr:
+        """An entry of a vector product, by its components."""
+        return self.number(add(*(delta(place, number(n), apply(whole, number(n))) for n in range(3))))
 
     def symbol_of_function(self, f: Var) -> Basic:
         """An unknown function of numbers."""

@@ -16,7 +16,6 @@ from combdiff.canon.canonical import Symmetries, laws_of_matrix
 from combdiff.canon.repeats import Repeats
 from combdiff.records import dataclass
 from combdiff.simplify.images import plainest
-from combdiff.simplify.products import content
 from combdiff.terms.nodes import TURNING
 from combdiff.terms.terms import (
     IMAGINARY,
@@ -45,6 +44,7 @@ from combdiff.terms.terms import (
     call,
     children,
     conj,
+    content,
     delta,
     diff,
     factors_of,

@@ -50,6 +50,7 @@ from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
 from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.laws.stationary import vanishing
+from combdiff.simplify.laws.vector_products import with_common_vectors
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
@@ -395,7 +396,7 @@ class Simplifier:
     def _nested(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         if self.budget.over():
             return body, {}
-        bindings, results = parts_of(with_sums_shifted(with_entries_together(body)))
+        bindings, results = parts_of(with_sums_shifted(with_common_vectors(with_entries_together(body))))
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         # a definition that was recognised in a value may stand beside its inverse

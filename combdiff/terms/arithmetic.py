@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import gcd
 
 from combdiff.terms.branches import above_zero
 from combdiff.terms.laws.extrema import is_extremum, opposites, with_signs_known
@@ -274,6 +275,24 @@ def _worked_out(coefficient: Const, powers: dict[Term, int]) -> tuple[Const, dic
             coefficient = times(coefficient, result)
             del powers[c]
     return coefficient, powers
+
+
+def content(t: Term) -> tuple[Const, Term]:
+    """(c, u) with t = c·u: the number that all terms of `t` have in front, if they are multiples of it by integers.
+
+    8 a − 4 b is 4 (2 a − b), and a/2 + 3 b/2 is (a + 3 b)/2; a/2 + b stays, and −a/2 − b is −(a/2 + b).
+    """
+    if not isinstance(t, Add):
+        return split_coefficient(t)
+    coefficients = [split_coefficient(u)[0] for u in t.terms]
+    denominators = {c.real.denominator for c in coefficients}
+    if any(c.imag for c in coefficients):
+        return ONE, t
+    sign = -1 if all(c.real < 0 for c in coefficients) else 1
+    if len(denominators) > 1:
+        return (MINUS_ONE, add(*map(neg, t.terms))) if sign < 0 else (ONE, t)
+    size = number(Fraction(sign * gcd(*(c.real.numerator for c in coefficients)), denominators.pop()))
+    return size, add(*(mul(reciprocal(size), u) for u in t.terms))
 
 
 def neg(t: Term) -> Term:

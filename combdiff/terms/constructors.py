@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import inf
 
-from combdiff.terms.arithmetic import add, mul, neg, number, power, split_coefficient
+from combdiff.terms.arithmetic import add, content, mul, neg, number, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, is_scale, leaves_them_at
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.laws.powers import HALF, is_real_number
@@ -323,6 +323,8 @@ def reduced(kind: str, of: Term) -> Term:
                 return ZERO
             if kind == "inv" and (twice := _inverse_of_inverse(params, body)) is not None:
                 return twice
+            if kind == "cross":
+                return _cross(params, mark, body)
             if kind in SHARES and mark == ZERO:
                 return Lam(params, ZERO)
             if kind == "softmax" and (weight := _unscaled(params, mark)) != mark:
@@ -332,6 +334,66 @@ def reduced(kind: str, of: Term) -> Term:
             if kind == "logsumexp" and mark == ONE and body.free.isdisjoint(params):
                 return add(body, call("log", total(params, ONE)))
     return Reduce(kind, of)
+
+
+def _cross(params: tuple[Var, ...], first: Term, second: Term) -> Term:
+    """u × v, with the numbers that multiply the vectors and the conditions around them in front.
+
+    It is 0 for vectors along one another, and (u + 2 v) × v is u × v.
+    """
+    outside, u = _scale_and_vector(params, first)
+    more, v = _scale_and_vector(params, second)
+    less = _without_multiples(params, u, v), _without_multiples(params, v, u)
+    outside += more
+    while less != (u, v):
+        (one, u), (two, v) = (_scale_and_vector(params, t) for t in less)
+        outside += [*one, *two]
+        less = _without_multiples(params, u, v), _without_multiples(params, v, u)
+    if ZERO in (u, v):
+        return Lam(params, ZERO)
+    made = Reduce("cross", Lam(params, Tuple((u, v))))
+    if not outside:
+        return made
+    own = tuple(fresh(p.name, p.kind) for p in params)
+    return Lam(own, _under(outside, App(made, own)))
+
+
+def _scale_and_vector(params: tuple[Var, ...], t: Term) -> tuple[list[Term], Term]:
+    """The factors of an entry that do not depend on its index, and the product of the others."""
+    outside, inside = list[Term](), list[Term]()
+    for f in _factors_under(params, t):
+        if f != ONE:
+            (outside if f.free.isdisjoint(params) else inside).append(f)
+    if ZERO in outside:
+        return [], ZERO
+    size, vector = content(mul(*inside))
+    return [*outside, size] if size != ONE else outside, vector
+
+
+def _without_multiples(params: tuple[Var, ...], u: Term, v: Term) -> Term:
+    """The terms of u that are not along v."""
+    return add(*(t for t in terms_of(u) if _scale_and_vector(params, t)[1] != v))
+
+
+def _factors_under(params: tuple[Var, ...], t: Term) -> list[Term]:
+    """The factors of an entry, also those under conditions that do not depend on its index, which have the body 1."""
+    found = list[Term]()
+    for f in t.factors if isinstance(t, Mul) else (t,):
+        if isinstance(f, Delta | Indicator) and (f.left.free | f.right.free).isdisjoint(params):
+            found += [type(f)(f.left, f.right, ONE), *_factors_under(params, f.body)]
+        else:
+            found.append(f)
+    return found
+
+
+def _under(factors: Sequence[Term], t: Term) -> Term:
+    """The product of t and the factors, under those of these that are conditions."""
+    made = mul(*(f for f in factors if not isinstance(f, Delta | Indicator)), t)
+    for f in reversed(factors):
+        if isinstance(f, Delta | Indicator):
+            around = delta if isinstance(f, Delta) else indicator
+            made = around(f.left, f.right, made)
+    return made
 
 
 def _unscaled(params: tuple[Var, ...], weight: Term) -> Term:

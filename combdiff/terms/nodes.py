@@ -488,7 +488,7 @@ TURNING = MATRICES - ALONG - {"cholesky"}
 """Functions of a matrix alone that are transposed where it is."""
 OBLONG = frozenset({"svdvals", "svdvals_along", "singular", "singular_along"})
 """Functions of a matrix that need not be square."""
-REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm"}) | SHARES | PLACES | OF_MATRICES
+REDUCTIONS = frozenset({"prod", "maximum", "minimum", "logsumexp", "norm", "cross"}) | SHARES | PLACES | OF_MATRICES
 """What numbers are reduced to, but for their sum."""
 
 
@@ -500,7 +500,8 @@ class Reduce(Term):
     largest values at each of them, and 0 elsewhere: the derivative of the maximum by its values. `softmax` is that of
     `logsumexp`, `norm` is √Σ|e|². `argmax` and `argmin` are the first index at which the extremum is reached; of
     nothing, the first of the range. Functions of matrices, `det`, `inv` …, are of the matrix of all e (`matrices.py`);
-    derivatives along several matrices map the indices to (first, e, second, …).
+    derivatives along several matrices map the indices to (first, e, second, …). `cross` maps the one index of two
+    vectors of three entries to (u, v): neither is a mark.
     """
 
     kind: str
@@ -518,6 +519,8 @@ class Reduce(Term):
             kind = Map(kinds[1:], REAL)
         elif self.kind in SHARES:
             kind = Map(kinds, REAL)
+        elif self.kind == "cross":
+            kind = Map(kinds, COMPLEX if any(is_complex(item.type) for item in self.of.body.items) else REAL)
         elif self.kind in PLACES:
             kind = Map((), kinds[0])
         else:

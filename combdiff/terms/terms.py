@@ -5,7 +5,7 @@ The nodes (`nodes.py`), what makes them in normal form (`arithmetic.py`: `add`, 
 """
 
 from combdiff.terms.alpha import alpha_equal, alpha_hash, same_recurrence
-from combdiff.terms.arithmetic import add, mul, neg, number, power, reciprocal, split_coefficient, sub, times
+from combdiff.terms.arithmetic import add, content, mul, neg, number, power, reciprocal, split_coefficient, sub, times
 from combdiff.terms.constructors import (
     PI,
     along,
@@ -134,6 +134,7 @@ __all__ = [
     "children",
     "compares_indices",
     "conj",
+    "content",
     "delta",
     "derivative_order",
     "diff",

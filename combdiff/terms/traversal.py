@@ -8,7 +8,7 @@ from operator import is_
 from typing import TypeVar, overload
 
 from combdiff.terms.alpha import alpha_equal, alpha_hash
-from combdiff.terms.arithmetic import add, mul, power, split_coefficient
+from combdiff.terms.arithmetic import add, mul, number, power, split_coefficient, sub
 from combdiff.terms.branches import kept_complex
 from combdiff.terms.constructors import bound, call, conj, delta, diff, indicator, lam, proj, reduced, total
 from combdiff.terms.nodes import (
@@ -65,6 +65,10 @@ def apply(function: Term, *args: Term) -> Term:
         case Diff("pullback", Term(type=Map(linear=True)) as of):
             # the derivative of a linear map is itself, wherever it is taken
             return apply(diff("adjoint", of), args[-1])
+        case Reduce("cross", Lam(params, Tuple((u, v)))) if isinstance(args[0], Const):
+            # two products, of what is read at two places
+            one, two = ({params[0]: number((args[0].real + n) % 3)} for n in (1, 2))
+            return sub(mul(substitute(u, one), substitute(v, two)), mul(substitute(u, two), substitute(v, one)))
         case Reduce():
             return App(function, tuple(args))
         case _ if not args:

@@ -168,6 +168,14 @@ def test_what_differs_by_a_shift_is_computed_once() -> None:
     assert Counter(type(step.op) for step in d.plan(value=True).steps)[ops.Call] == 1
 
 
+@pytest.mark.parametrize("n", [3, 5])
+def test_what_differs_by_a_shift_on_a_range_whose_size_is_a_number(n: int) -> None:
+    head, last = f"(x::RV{{{n}}}) -> ", f"l < {n - 1}"
+    d = cd.grad(f"{head}sum(l, l > 0, exp(x(l) - x(l - 1))) * sum(l, {last}, exp(x(l + 1) - x(l)))")
+    assert d.compile().source.count("np.exp(") == 1
+    assert d.check()
+
+
 def test_what_is_needed_everywhere_is_a_whole_array_once() -> None:
     d = cd.grad("(x::RV{n}) -> sum(i, exp(x(i))) + sum(i, i + 1 < n, exp(x(i)) * x(i + 1))")
     plan = d.plan()

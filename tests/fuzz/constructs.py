@@ -149,7 +149,8 @@ def _of_newer(e: Expr) -> list[str]:
         case Not():
             return ["not"]
         case Reduced(name, indices, _, condition):
-            guarded = [f"{name} with a {'weight' if e.weighted else 'condition'}"] if condition is not None else []
+            more = "vector" if name == "cross" else "weight" if e.weighted else "condition"
+            guarded = [f"{name} with a {more}"] if condition is not None else []
             several = ["reduction over several"] if len(indices) > 1 else []
             return [name if name != "sum" else "guarded sum", *guarded, *several]
         case Several(name, args):

@@ -321,7 +321,9 @@ def _told(e: Expr) -> list[Range]:
             # the counter of a loop is a number
             pairs = zip(args, function.kind.slots, strict=False)
             return [s for a, s in pairs if isinstance(a, Affine) and a.bare is not None and s not in _slots(a.bare)]
-        case Derived() | Indicator() | Reduced("cumsum" | "det" | "logdet" | "logabsdet" | "inv" | "adjugate"):
+        case (
+            Derived() | Indicator() | Reduced("cumsum" | "cross" | "det" | "logdet" | "logabsdet" | "inv" | "adjugate")
+        ):
             return [s for u in walk(e) for v in bound_by(u) for s in _slots(v)]
         case _:
             return []

@@ -19,7 +19,7 @@ THEMES = (
 NEWER = (
     "max min clip atan2 polygamma asin acos acosh atanh angle lgamma digamma floor ceil round where indices reals and "
     "or protected shifted sized gathered gathered gathered guarded prod mean maximum minimum logsumexp softmax ties "
-    "cumsum norm weighted weighted stable stable argmax argmax matrix matrix "
+    "cumsum norm weighted weighted stable stable argmax argmax matrix matrix cross cross "
     "tan sinh cosh cos tanh atan asinh expm1 log1p log2 log10 erf erfc sigmoid softplus relu"
 )
 LOOPING = 0.18

@@ -22,6 +22,8 @@ def reduced(e: Expr, scope: Scope) -> Any:
     assert isinstance(e, Reduced), "a reduction"
     if e.name in OF_MATRICES:
         return _of_matrix(e, scope)
+    if e.name == "cross":
+        return _cross(e, scope)
     v, mask = _flat(e.indices, e.body, None if e.weighted else e.condition, scope)
     if e.weighted:
         assert e.condition is not None, "a weight"
@@ -82,6 +84,22 @@ def _flat(indices: Sequence[Var], body: Expr, condition: Expr | None, scope: Sco
         return wide.reshape((*x.shape[: 1 + scope.depth], -1))
 
     return T.each(value, flat), flat(holds)
+
+
+def _cross(e: Reduced, scope: Scope) -> Held:
+    """The vector product, component by component."""
+    assert e.condition is not None, "the first vector"
+    first, second = (_flat(e.indices, vector, None, scope)[0] for vector in (e.condition, e.body))
+    found: T.Value = 0.0
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        entry = T.add(_product_of(first, j, second, k), T.neg(_product_of(first, k, second, j)))
+        found = T.add(found, T.mul(T.each(entry, lambda x: x[..., None]), np.arange(3) == i))
+    return _held(e, found, scope)
+
+
+def _product_of(first: T.Value, j: int, second: T.Value, k: int) -> T.Value:
+    return T.mul(T.each(first, lambda x: x[..., j]), T.each(second, lambda x: x[..., k]))
 
 
 # --- functions of matrices ------------------------------------------------------------------------------------------

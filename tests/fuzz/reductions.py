@@ -74,6 +74,9 @@ class Reductions(Conditions):
                 return self._at_extremum(sight)
             case "matrix":
                 return self._of_matrix(sight, budget)
+            case "cross":
+                e = self.cross(sight, budget)
+                return e and self.entry_of(e, sight)
         return self.reduction(name, sight, budget)
 
     # --- reductions -------------------------------------------------------------------------------------------------
@@ -126,6 +129,8 @@ class Reductions(Conditions):
     def map_of_reduction(self, sight: Sight, budget: int) -> Expr | None:
         """A tensor: softmax, shares in a maximum, a running sum, an inverse."""
         name = self.draw.one(TENSORS)
+        if name == "cross":
+            return self.cross(sight, budget)
         return self.matrix(name, sight, budget) if name in MATRICES else self.reduced(name, sight, budget)
 
     def entry_of(self, e: Expr, sight: Sight) -> Expr:
@@ -156,6 +161,16 @@ class Reductions(Conditions):
         """A number made of a function of a matrix."""
         e = self.matrix(self.draw.one(("det", "logdet", "logabsdet", "inv", "inv", "adjugate")), sight, budget)
         return None if e is None else self.entry_of(e, sight)
+
+    def cross(self, sight: Sight, budget: int) -> Reduced | None:
+        """The product of two vectors, along a range of three values whose size is no name."""
+        ranges = [r for r in sight.ranges() if r.count == 3 and not (r.declared or r.named or r.base)]
+        if not ranges or sight.depth > 4 or sight.loop * 3 > LARGEST_LOOP:
+            return None
+        i = Var(Index(self.draw.one(ranges)))
+        inner = sight.within([i])
+        first, second = (self.number(inner, max(1, budget // 2 - 1), (i,)) for _ in range(2))
+        return Reduced("cross", (i,), second, first) if told((i,), (first, second)) else None
 
     def matrix(self, name: str, sight: Sight, budget: int) -> Reduced | None:
         """A function of a matrix, which is regular if it has to be."""

@@ -277,6 +277,8 @@ def _of_conditions(e: Expr) -> Iterator[Expr]:
 def _of_reductions(e: Expr) -> Iterator[Expr]:
     """Reductions without a condition, over fewer indices, or as sums; functions of fewer numbers."""
     match e:
+        case Reduced("cross"):
+            pass
         case Reduced(name, indices, body, condition):
             if condition is not None:
                 yield Sum(indices, body) if name == "sum" else Reduced(name, indices, body)

@@ -340,6 +340,8 @@ class Writer:
         listed = names[0] if len(names) == 1 else f"({self.comma().join(names)})"
         if e.name in OF_MATRICES:
             return f"{e.name}({listed} -> {self.expr(e.body, ARROW)})"
+        if e.name == "cross":
+            return f"cross({self.comma().join(f'{listed} -> {self.expr(v, ARROW)}' for v in parts[::-1])})"
         condition = [] if e.condition is None else [self.expr(e.condition, ARROW)]
         word = "∑" if e.name == "sum" and self.odds(0.2) else e.name
         return f"{word}({self.comma().join([listed, *condition, self.expr(e.body, ARROW)])})"

@@ -253,9 +253,9 @@ PLACES = ("argmax", "argmin")
 MATRICES = ("inv", "adjugate")
 OF_MATRICES = (*MATRICES, "det", "logdet", "logabsdet")
 """Functions of the matrix of the numbers, which has two indices."""
-TENSORS = ("softmax", "ties", "cumsum", *MATRICES)
+TENSORS = ("softmax", "ties", "cumsum", "cross", *MATRICES)
 """Reductions whose value is a map of their indices."""
-OF_COMPLEX = ("sum", "prod", "mean", "cumsum", "det", *MATRICES)
+OF_COMPLEX = ("sum", "prod", "mean", "cumsum", "cross", "det", *MATRICES)
 """Reductions that take complex numbers, too."""
 
 
@@ -263,7 +263,7 @@ OF_COMPLEX = ("sum", "prod", "mean", "cumsum", "det", *MATRICES)
 class Reduced(Expr):
     """`maximum((i, j), c, e)` and its like, and a sum with a condition: a number, or a map of the indices.
 
-    A number in place of the condition is a weight.
+    A number in place of the condition is a weight; of `cross` it is the first vector, and the body the second one.
     """
 
     name: str
@@ -277,6 +277,8 @@ class Reduced(Expr):
 
     def _kind(self) -> Type:
         c = self.name in OF_COMPLEX and over_complex(self.body.kind)
+        if self.name == "cross" and self.condition is not None:
+            c = c or over_complex(self.condition.kind)
         if self.name in TENSORS:
             return Tensor(tuple(i.kind.range for i in self.indices if isinstance(i.kind, Index)), c)
         return Number(c)

@@ -130,6 +130,7 @@ RARE = (
     "list",
     ":inegc",
     "abbreviation",
+    "cross",
 )
 
 

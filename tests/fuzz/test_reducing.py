@@ -232,6 +232,18 @@ def test_functions_of_matrices_are_those_of_numpy(name: str, size: int) -> None:
     assert slope_of(e, A, numbers, along) == pytest.approx(slope, rel=1e-6, abs=1e-8)
 
 
+def test_vector_products_are_those_of_numpy() -> None:
+    three = Range("n", "plain", (3,))
+    i, x, y = Var(Index(three)), Var(Tensor((three,))), Var(Tensor((three,)))
+    u, v, along = np.random.default_rng(4).normal(size=(3, 3))
+    for place, wanted in enumerate(np.cross(u, v)):
+        e = App(Reduced("cross", (i,), at(y, bare(i)), at(x, bare(i))), (Affine((), place),))
+        assert value_of(e, (x, u), (y, v)) == pytest.approx(wanted)
+        square = App(Reduced("cross", (i,), Power(at(x, bare(i)), Literal(Fraction(2))), at(x, bare(i))), e.args)
+        slope = (np.cross(along, u**2) + np.cross(u, 2 * u * along)) @ np.eye(3)[place]
+        assert slope_of(square, x, u, along) == pytest.approx(slope)
+
+
 @pytest.mark.slow
 def test_softmax_is_that_of_jax_and_leaves_out_what_its_condition_does() -> None:
     jax = pytest.importorskip("jax")

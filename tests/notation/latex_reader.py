@@ -234,9 +234,11 @@ class Parser:
                 return terms[0] if len(terms) == 1 else ("add", terms)
 
     def product(self) -> Node:
-        factors = []
+        factors, crosses = [], False
         while True:
+            start = self.at
             self.skip()
+            crosses = crosses or (len(factors) == 1 and r"\times" in self.text[start : self.at])
             if self.at == len(self.text) or any(map(self.sees, CLOSERS)):
                 break
             if self.sees(r"\log \sum_"):
@@ -249,6 +251,8 @@ class Parser:
             factors.append(self.factor())
         if not factors:
             raise UnreadableError(f"nothing stands at: {self.text[self.at :]}")
+        if crosses and len(factors) == 2:
+            return "cross", *factors
         found = factors[0] if len(factors) == 1 else ("mul", factors)
         return ("divided", found, self.product()) if self.eat("/") else found
 
@@ -528,6 +532,11 @@ class Evaluator:
                 return env[name]
             case ("adjoint", of):
                 return self.value(of, env).adjoint
+            case ("cross", left, right):
+                sides = self.value(left, env), self.value(right, env)
+                if not all(isinstance(side, Tensor) for side in sides):
+                    return self.number(("mul", [left, right]), env)  # where a line is broken, it multiplies numbers
+                return Tensor(np.cross(*(side.array for side in sides)), sides[0].slots)
             case ("adjugate", of):
                 return adjugate(*(self.value(one, env) for one in of))
             case ("of a matrix", function, of):
@@ -757,7 +766,7 @@ class Evaluator:
         match node:
             case ("entry", ("name", tensor), subscripts) if isinstance(env.get(tensor), Tensor):
                 found.append((env[tensor], subscripts))
-            case ("entry", ("pow" | "adjugate" | "of a matrix", *_) as whole, subscripts):
+            case ("entry", ("pow" | "adjugate" | "of a matrix" | "cross", *_) as whole, subscripts):
                 with contextlib.suppress(KeyError, UnreadableError):  # it may hold indices of sums within
                     found.append((self.value(whole, env), subscripts))
         return found

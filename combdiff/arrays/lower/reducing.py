@@ -7,6 +7,7 @@ ties(j, x(j))(k)           [max x ≤ x(k)] over how many there are
 logsumexp(j, x(j))         M + log Σ exp(x − M), with M the maximum: nothing overflows
 softmax(j, x(j))(k)        exp(x(k) − M) over their sum
 det(A), inv(A)(i, j)       one step for all matrices, stacked along what else they depend on
+cross(x, y)(c)             one step for all vectors
 argmax(j, c, x(j))         where x = max x and c first holds, so that what takes no part is not found among many −∞
 """
 
@@ -212,6 +213,14 @@ def of_matrices(low: Lowering, t: Reduce) -> Value:
     return Value(step, (*outer, *own))
 
 
+def of_vectors(low: Lowering, t: Reduce) -> Value:
+    """A vector product, for each index that one of the vectors depends on."""
+    parts = [low.scalar(t.mark), low.scalar(t.body)]
+    labels = (*dict.fromkeys(v for part in parts for v in part.labels if v not in t.indices), *t.indices)
+    arrays = tuple(_as_array(low, low.arrays.arranged(part, labels)) for part in parts)
+    return Value(low.arrays.builder.step(ops.Cross(), arrays, map(domain_of, labels), is_complex(t.type)), labels)
+
+
 def _laws_of_definitions(low: Lowering, t: Reduce) -> dict[Var, tuple[Symmetry, ...]]:
     """The symmetries of the definitions that a matrix is made of."""
     values = {v: e for v, e in low.defined if isinstance(e, Lam)}
@@ -304,8 +313,8 @@ def _best(low: Lowering, kind: str, value: Value, indices: Sequence[Var]) -> Val
 
 def entry_of_ties(low: Lowering, t: Reduce, args: Sequence[Term]) -> Value:
     """The share in a maximum of the value at some place, or an entry of an inverse."""
-    if t.kind in ARRAYS:
-        whole = of_matrices(low, t)
+    if t.kind in ARRAYS or t.kind == "cross":
+        whole = of_vectors(low, t) if t.kind == "cross" else of_matrices(low, t)
         at = dict(zip(t.indices[1:] if t.kind in VECTORS else t.indices, args, strict=True))
         return entry(low.arrays, whole.step, [affine(at.get(v, v)) for v in whole.labels])
     if t.kind == "softmax":

@@ -25,6 +25,7 @@ _FRESH = (
     ops.Contraction,
     ops.Sum,
     ops.Cumulative,
+    ops.Cross,
     ops.Roll,
     ops.Placing,
     ops.Sparse,

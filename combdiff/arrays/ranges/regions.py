@@ -31,6 +31,7 @@ _BY_LABEL = (
     ops.Cumulative,
     ops.Reduced,
     ops.Norm,
+    ops.Cross,
     ops.Fourier,
     ops.Gather,
 )

@@ -65,7 +65,7 @@ class _Box:
 
     @classmethod
     def of(cls, step: Step, starts: Shifts) -> _Box:
-        return cls(starts, tuple(s - d.less for s, d in zip(starts, step.domains, strict=True)))
+        return cls(starts, tuple(s - _less(d) for s, d in zip(starts, step.domains, strict=True)))
 
     @classmethod
     def around(cls, boxes: Sequence[_Box]) -> _Box:
@@ -121,12 +121,17 @@ class _Growing:
     def _window(self, step: Step, axis: int, start: int, before: Shifts, behind: Shifts) -> Step:
         """A window with more places: of its array with more places, where this one has not so many."""
         (array,) = step.operands
-        left = step.domains[axis].less - array.domains[axis].less - start
+        left = _less(step.domains[axis]) - _less(array.domains[axis]) - start
         more = max(0, before[axis] - start), max(0, behind[axis] - left)
         inner = ((*each[:axis], own, *each[axis + 1 :]) for each, own in zip((before, behind), more, strict=True))
         whole = self.grown(array, *inner)
         domain = _longer(step.domains[axis], before[axis] + behind[axis])
         return window(self.builder, whole, axis, start - before[axis] + more[0], domain)
+
+
+def _less(domain: Domain) -> int:
+    """How many values less a range has than the one that it is cut from; ranges whose sizes are numbers tell these."""
+    return -domain.count if domain.sized and domain.count is not None else domain.less
 
 
 def _longer(domain: Domain, more: int) -> Domain:
@@ -139,7 +144,7 @@ def _joined(steps: Sequence[Step], members: Sequence[tuple[Step, Shifts]]) -> tu
     growing = _Growing(steps)
     boxes = [_Box.of(step, starts) for step, starts in members]
     around = _Box.around(boxes)
-    (base, _), box = min(zip(members, boxes, strict=True), key=lambda pair: sum(d.less for d in pair[0][0].domains))
+    (base, _), box = min(zip(members, boxes, strict=True), key=lambda pair: sum(_less(d) for d in pair[0][0].domains))
     before = tuple(a - b for a, b in zip(box.starts, around.starts, strict=True))
     behind = tuple(a - b for a, b in zip(around.ends, box.ends, strict=True))
     whole = growing.grown(base, before, behind)

@@ -181,6 +181,10 @@ class Names:
     def reduced(self, t: Reduce, scope: tuple[Var, ...]) -> Term:
         """A reduction of numbers that have a name, if they are worth one."""
         inner = (*scope, *t.indices)
+        if t.kind == "cross":
+            # the derivative by each of the vectors has the other one
+            vectors = (self.named(self.go(entry, inner), inner) for entry in (t.mark, t.body))
+            return reduced(t.kind, Lam(t.indices, Tuple(tuple(vectors))))
         # the name is that of the numbers, and not of what is left of them where they take part
         guard, numbers = held(t.body)
         guard, numbers = (guard, numbers) if guard and self.is_finite(numbers) else ((), t.body)

@@ -41,6 +41,7 @@ SPELLING = Spelling(
     tensordot="cp.tensordot({0}, {1}, axes={2})",
     vdot="cp.vdot({0}, {1})",
     einsum='cp.einsum("{0}", {1}, {2})',
+    cross="cp.cross({0}, {1})",
     concatenate="cp.concatenate([{0}])",
     stack="cp.stack([{0}])",
     from_numpy="cp.asarray({0})",

@@ -46,6 +46,7 @@ SPELLING = Spelling(
     inner="jnp.sum(jnp.conj({0}) * {1})",  # jnp.vdot joins axes
     real_inner="jnp.sum({0} * {1})",
     einsum='jnp.einsum("{0}", {1}, {2})',
+    cross="jnp.cross({0}, {1})",
     concatenate="jnp.concatenate([{0}])",
     stack="jnp.stack([{0}])",
     from_numpy="jnp.asarray({0})",

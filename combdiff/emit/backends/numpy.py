@@ -54,6 +54,7 @@ SPELLING = Spelling(
     tensordot="np.tensordot({0}, {1}, axes={2})",
     vdot="np.vdot({0}, {1})",
     einsum='np.einsum("{0}", {1}, {2})',
+    cross="np.cross({0}, {1})",
     broadcast="np.broadcast_to({0}, {1})",
     full="np.full({0}, {1})",
     scalar_complex="np.complex128({0})",

@@ -120,6 +120,7 @@ class Spelling:
     inner: str = ""
     real_inner: str = ""
     einsum: str
+    cross: str = ""  # the vector product of stacks of vectors; where it is left out, a function among the solvers
     to_complex: str = ""
     to_real: str = ""
     as_float: str = "{0}.astype(float)"  # entries of an array of integers that are read as numbers

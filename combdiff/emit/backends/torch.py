@@ -62,6 +62,7 @@ SPELLING = Spelling(
     vdot="torch.vdot({0}, {1})",
     inner="torch.vdot({0}.ravel(), {1}.ravel())",
     einsum='torch.einsum("{0}", {1}, {2})',
+    cross="torch.linalg.cross({0}, {1})",
     to_complex="{0} + 0j",
     to_real="{0}.to(torch.float64)",
     as_float="{0}.to(torch.float64)",

@@ -57,12 +57,10 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "windows" if shared is None else "overlapping_windows"
         case ops.Grouped(kind=kind):
             return f"{kind}_at"
-        case ops.Scatter(adds=True):
-            return "" if spelling.add_at else spelling.added_at
+        case ops.Scatter(adds=True) | ops.Cross() | Scan():
+            return _in_place_of_the_library(step.op, spelling)
         case Root(equation):
             return _newton(*equation.plan.outputs)
-        case Scan():
-            return "" if spelling.loops else "scan"
         case ops.Factors(singular=True):
             return "svd"
         case ops.Factors(positive, eigen):
@@ -83,6 +81,17 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "cholesky_solution" if step.operands[0].op.positive else "lu_solution"
         case _:
             return ""
+
+
+def _in_place_of_the_library(op: ops.Op, spelling: Spelling) -> str:
+    """The solver that does what a library does not do itself."""
+    match op:
+        case ops.Cross():
+            return "" if spelling.cross else "cross_product"
+        case Scan():
+            return "" if spelling.loops else "scan"
+        case _:
+            return "" if spelling.add_at else spelling.added_at
 
 
 def _newton(residual: Step, *slopes: Step) -> str:

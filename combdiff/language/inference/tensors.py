@@ -31,7 +31,9 @@ from combdiff.language.parsing.syntax import (
     Numeral,
     Plus,
     Prime,
+    Size,
     Times,
+    TypeName,
 )
 from combdiff.language.vocabulary import counted, in_words
 from combdiff.records import dataclass
@@ -522,7 +524,7 @@ def _called(el: Elaborator, function: Expr, entries: Sequence[Term], scope: Scop
 
 
 def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope, span: Span) -> Term:
-    """`tr(A)`, `transpose(A)`, `diag(A)`, `Diagonal(x)`, `dot(x, y)`, `length(x)`, `fft(x)`, `ifft(x)`."""
+    """`tr(A)`, `transpose(A)`, `diag(A)`, `Diagonal(x)`, `dot(x, y)`, `cross(x, y)`, `length(x)`, `fft(x)` …"""
     ranks = RANKS[name]
     if len(args) != len(ranks):
         raise LanguageError(f"{name} takes {counted(len(ranks), 'argument')}", span=span, remedy=f"write {_HOW[name]}")
@@ -543,6 +545,8 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
         found = _contracted(el, _conjugated(given[0]), given[1], args[1].span)
         assert isinstance(found, Term), "a number"
         return found
+    if name == "cross":
+        return _cross(el, given, [arg.span for arg in args])
     (of,), place = given, args[0].span
     i, *_ = own = _indices(el, of, place)
     match name:
@@ -558,6 +562,27 @@ def named(el: Elaborator, name: str, args: Sequence[Expr | Ready], scope: Scope,
             fit(own[1].kind, i.kind, el.ranges, place)
             entry = terms.apply(of, i, i)
             return terms.total((i,), entry) if name == "tr" else Lam((i,), entry)
+
+
+def _cross(el: Elaborator, vectors: Sequence[Term], places: Sequence[Span]) -> Lam:
+    """a × b of vectors of three entries, without conjugates."""
+    three = el.kinds.index(TypeName("N", places[0], (Size("3", places[0]),)), "the slot of such a vector", places[0])
+    for vector, place in zip(vectors, places, strict=True):
+        _has_three_entries(el, _indices(el, vector, place)[0].kind, three, place)
+    name = next((p.name for v in vectors if isinstance(v, Lam) for p in v.params), "c")
+    i, own = (terms.fresh(name, _slots(vectors[0])[0]) for _ in range(2))
+    el.places.update({i: places[0], own: places[0]})
+    entries = [terms.apply(v, i) for v in vectors]
+    return Lam((own,), terms.apply(terms.reduction("cross", (i,), *entries), own))
+
+
+def _has_three_entries(el: Elaborator, slot: Type, three: Type, place: Span) -> None:
+    """Join the range of a slot with 0, 1, 2, or raise LanguageError."""
+    try:
+        fit(slot, three, el.ranges, place)
+    except LanguageError as problem:
+        message = f"cross takes vectors of three entries: {problem.message}"
+        raise LanguageError(message, span=place, also=problem.also, remedy=f"write {_HOW['cross']}") from None
 
 
 def _transform(el: Elaborator, x: Term, sign: int, place: Span) -> Term:
@@ -604,6 +629,7 @@ RANKS = {
     "diag": (2,),
     "Diagonal": (1,),
     "dot": (1, 1),
+    "cross": (1, 1),
     "length": (1,),
     "fft": (1,),
     "ifft": (1,),
@@ -615,6 +641,7 @@ _HOW = {
     "diag": "diag(A) for the diagonal of a matrix, Diagonal(x) for the matrix with the diagonal x",
     "Diagonal": "Diagonal(x) for the matrix with the diagonal x, diag(A) for the diagonal of a matrix",
     "dot": "dot(x, y), which is x' * y",
+    "cross": "cross(a, b) for a::RV{3} and b::RV{3}; of the rows of a matrix it is cross(c -> A(i, c), c -> B(i, c))",
     "length": "length(x) of a vector; name the sizes of a matrix, A::RM{n, m}, and write n or m",
     "fft": "fft(x) of a vector; of the rows of a matrix it is (i, k) -> fft(j -> A(i, j))(k)",
     "ifft": "ifft(x) of a vector; of the rows of a matrix it is (i, k) -> ifft(j -> A(i, j))(k)",

@@ -45,13 +45,10 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
     states = {v for u in subterms(term, Loop) for v in u.states}
     for u in subterms(term):
         match u:
-            case Lam(params, _):
-                for var in params:
+            case Lam(variables, _) | Sum(variables, _):
+                for var in variables:
                     if var not in states:
                         joins.anchor(var)
-            case Sum(indices, _):
-                for var in indices:
-                    joins.anchor(var)
             case Let(bindings, _):
                 for var, value in bindings:
                     joins.same(joins.of(var), joins.of(value))
@@ -66,6 +63,8 @@ def unanchored(term: Term) -> dict[Domain, set[Var]]:
                 joins.loop(u)
             case Reduce(kind, _) if kind in OF_MATRICES - OBLONG:
                 joins.same(*map(joins.of, u.indices))
+            case Reduce("cross", _):
+                joins.tell(u.indices[0])
     found = joins.unanchored()
     for index in _times(term) | _of_two_sizes(term) | _of_places(term):
         assert isinstance(index.kind, Index) and index.kind.domain is not None, "an index ranges over a domain"
@@ -146,6 +145,10 @@ class _Joins:
         elif isinstance(node, int):
             self.ranging[self.find(node)] = True
 
+    def tell(self, var: Var) -> None:
+        """What it stands for tells the range of an index, as a vector product has three entries."""
+        self._mark(self.of(var))
+
     def loop(self, t: Loop) -> None:
         """A loop tells the range of the number of its steps; its states are of the type of the first ones."""
         assert isinstance(t.step, Lam) and isinstance(t.start, Tuple), "a step, and the first states"
@@ -195,7 +198,7 @@ class _Joins:
                 return (self.of(t.time), *own) if kind == "states" else state
             case Reduce(kind, _) if kind in VECTORS:
                 return (self.of(t.indices[1]), None)
-            case Reduce(kind, _) if kind in SHARES | MATRICES:
+            case Reduce(kind, _) if kind in SHARES | MATRICES | {"cross"}:
                 # a matrix function's matrix is square
                 return (*(self.of(i) for i in t.indices), None)
             case Reduce("argmax" | "argmin", _):

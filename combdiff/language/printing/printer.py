@@ -27,6 +27,7 @@ from combdiff.language.printing.document import (
 from combdiff.language.printing.loops import forwards
 from combdiff.language.printing.names import unique_name, with_own_binders
 from combdiff.language.printing.type_names import TypeNames
+from combdiff.language.printing.vectors import vectors_of, without_index
 from combdiff.language.printing.wrapping import WIDTH, wrapped
 from combdiff.records import dataclass
 from combdiff.terms.arithmetic import reads_from_the_end
@@ -183,6 +184,8 @@ class Printer:
                 return self.power(base, exponent)
             case Const():
                 return _constant(t)
+            case Lam() if (vector := without_index(t)) is not t:
+                return self.atom(vector), ATOM
             case Lam(params, body):
                 if (rows := rows_of(t)) is not None:
                     return f"[{'; '.join(map(self.list, rows))}]", ATOM
@@ -238,6 +241,8 @@ class Printer:
         if t.kind in MATRIX_FUNCTIONS:
             # what marks these is an argument, which may be 1 for all entries
             return f"{written_name(t)}({self.list(arguments_of(t))})"
+        if t.kind == "cross":
+            return f"cross({self.list(vectors_of(t))})"
         if t.kind == "norm" or (isinstance(whole, Var) and t.mark == ONE):
             return f"{t.kind}({self.at(whole)})"
         inner = self.binding(t.indices)

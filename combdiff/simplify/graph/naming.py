@@ -22,7 +22,7 @@ from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node, Re
 from combdiff.simplify.graph.ratios import ratios
 from combdiff.simplify.graph.reading import Reader, WrittenLeaf
 from combdiff.simplify.graph.writing import Writer
-from combdiff.simplify.products import content
+from combdiff.terms.arithmetic import content
 from combdiff.terms.conditions.guards import reads_beyond
 from combdiff.terms.laws.matrices import is_of_a_name
 from combdiff.terms.network import addends

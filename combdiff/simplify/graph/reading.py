@@ -38,6 +38,7 @@ from combdiff.terms.terms import (
     Mul,
     Pow,
     Proj,
+    Reduce,
     Sum,
     Term,
     Tuple,
@@ -328,7 +329,7 @@ class Reader:
                 own = self._standard(t)
                 part = self._part(substitute(body, dict(zip(params, own, strict=True))), holes)
                 return Lam(params, substitute(part, dict(zip(own, params, strict=True))))
-            case Lam() | Diff() | App() | Tuple() | Proj() if not isinstance(t.type, Number | Index):
+            case Lam() | Diff() | App() | Tuple() | Proj() | Reduce("cross") if not isinstance(t.type, Number | Index):
                 return rebuild(t, [self._part(c, holes) for c in children(t)])
             case _:
                 return self._hole(t, holes) if isinstance(t.type, Number) else t

@@ -13,7 +13,7 @@ from combdiff.records import dataclass
 from combdiff.simplify.graph.extraction import Extraction
 from combdiff.simplify.graph.graph import BOUND, Child, Con, Leaf, Lin, Node, Ref, conjugate, reciprocal
 from combdiff.simplify.graph.reading import Reader
-from combdiff.simplify.products import content
+from combdiff.terms.arithmetic import content
 from combdiff.terms.network import addends
 from combdiff.terms.terms import (
     MINUS_ONE,

@@ -140,6 +140,8 @@ class Finite:
             case App(Reduce("softmax", Lam() as of) as shares, args) if _takes_part(shares.mark):
                 inside = map(_stays, args, (i.kind for i in of.params))
                 return self(shares.body) and all(inside) and all(map(self._placed, args))
+            case App(Reduce("cross", Lam() as of) as product, (place,)):
+                return self(product) and _stays(place, of.params[0].kind) and self._placed(place)
             case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
                 return True
             case Pow(base, Const()):
@@ -152,7 +154,7 @@ class Finite:
                 finite = SCALAR_FUNCTIONS[name].finite
                 return finite == "numbers" or (finite == "reals" and not is_complex(u.type))
             case Reduce(kind):
-                return kind in ("prod", *PLACES) or t.mark == ONE
+                return kind in ("prod", "cross", *PLACES) or t.mark == ONE
             case Pow() | App() | Diff() | Loop():
                 return False
             case _:
@@ -307,6 +309,8 @@ def _parts(t: Term) -> tuple[Term, ...]:
             return (left, right, body)
         case Lam(_, body) | Sum(_, body) | Conj(body) | Proj(_, body) | Delta(_, _, body) | Indicator(_, _, body):
             return (body,)
+        case Reduce("cross"):
+            return (t.mark, t.body)
         case Reduce():
             return (t.body,)
         case Add(items) | Mul(items) | Tuple(items) | Call(_, items):
