@@ -183,6 +183,10 @@ class Scope:
             taken.add(names[var])
         return replace(self, names=names)
 
+    def open(self, index: Var, sign: str) -> Scope:
+        """The scope in which the slot of an index is left open: A_{i,·} is a row."""
+        return replace(self, names={**self.names, index: sign})
+
     def seeing(self, term: Term) -> Scope:
         """The scope with only the variables that `term` mentions: a definition may use the names of all others."""
         return replace(self, names={var: name for var, name in self.names.items() if var in term.free})

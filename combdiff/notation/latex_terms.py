@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
-from combdiff.language.printing.vectors import vectors_of, without_index
+from combdiff.language.printing.vectors import row_of, vectors_of, without_index
 from combdiff.notation.brackets import bracketed, called, magnitude, subscripted
 from combdiff.notation.latex_names import Scope, latex_name, size_of, sizes_of
 from combdiff.notation.widths import WIDTH, columns
@@ -254,7 +254,7 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if term.kind in MATRIX_FUNCTIONS:
         return _of_matrix(term, scope)
     if term.kind == "cross":
-        return r" \times ".join(term_latex(v, scope, POSTFIX) for v in vectors_of(term)), PRODUCT
+        return r" \times ".join(_vector(v, scope) for v in vectors_of(term)), PRODUCT
     inner = scope.bind(term.indices)
     parts, body = conditions_of_reduction(term)
     told = condition_text(parts, lambda side: _subscript(side, inner), _RELATIONS) if parts else ""
@@ -268,6 +268,14 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
         return rf"\log \sum_{{{below}}} {exponential}", PRODUCT
     sign = {"prod": r"\prod", "maximum": r"\max", "minimum": r"\min"}.get(term.kind, rf"\operatorname{{{term.kind}}}")
     return rf"{sign}_{{{below}}} {term_latex(body, inner, PRODUCT)}", PRODUCT
+
+
+def _vector(term: Term, scope: Scope) -> str:
+    """A vector of a product: a row has a dot in its open slot."""
+    row = row_of(term)
+    return (
+        term_latex(term, scope, POSTFIX) if row is None else term_latex(row[1], scope.open(row[0], r"\cdot"), POSTFIX)
+    )
 
 
 def _of_matrix(term: Reduce, scope: Scope) -> Piece:

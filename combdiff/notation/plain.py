@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from combdiff.language.printing.comparisons import condition_text
 from combdiff.language.printing.document import ATOM, MAP, POSTFIX, PRODUCT, SUM, Piece, placed, sum_text
-from combdiff.language.printing.vectors import vectors_of, without_index
+from combdiff.language.printing.vectors import row_of, vectors_of, without_index
 from combdiff.notation.equations import equation, with_equations
 from combdiff.notation.extents import extent_text, size_names
 from combdiff.notation.latex_names import GREEK, Scope, size_of, sizes_of
@@ -272,7 +272,7 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
         own = tuple(fresh(v.name, v.kind) for v in term.indices)
         return _text(Lam(own, weighted_share(term, own)), scope), MAP
     if term.kind == "cross":
-        return " × ".join(_text(v, scope, POSTFIX) for v in vectors_of(term)), PRODUCT
+        return " × ".join(_vector(v, scope) for v in vectors_of(term)), PRODUCT
     if term.kind in MATRIX_FUNCTIONS:
         given = arguments_of(term)
         if term.kind in _POWERS:
@@ -286,6 +286,13 @@ def _reduced(term: Reduce, scope: Scope) -> Piece:
     if term.kind in SHARES or term.kind == "logsumexp":
         return f"{sign}_{below}({_text(body, inner)})", ATOM
     return f"{sign}_{below} {_text(body, inner, PRODUCT)}", PRODUCT
+
+
+def _vector(term: Term, scope: Scope) -> str:
+    """A vector of a product: a row has a dot in its open slot."""
+    row = row_of(term)
+    inner = scope if row is None else scope.open(row[0], "·")
+    return _text(term if row is None else row[1], inner, POSTFIX)
 
 
 def _sum(terms: Sequence[Term | Choice], scope: Scope) -> Piece:

@@ -154,6 +154,17 @@ def test_products_are_printed_with_their_sign() -> None:
     assert "(b[1]*c[2] - b[2]*c[1])*KroneckerDelta(0, i)" in str(d.sympy())
 
 
+def test_a_row_is_written_with_its_slot_open():
+    d = cd.grad("(A::RM{n, 3}) -> (B::RM{n, 3}) -> sum((i, k), A(i, k) * cross(j -> B(i, j), j -> A(0, j))(k))")
+    assert d.latex().endswith(r"(A_{0,\cdot} \times A_{i,\cdot})_{j}")
+    assert "(A(0,·) × A(i,·))(j)" in d.unicode_text()
+
+
+def test_an_index_that_is_read_as_a_number_is_no_open_slot():
+    d = cd.grad("(a::RV{3}) -> (b::RV{3}) -> sum(k, cross(j -> j * a(j), b)(k)^2)")
+    assert r"\cdot" not in d.latex()
+
+
 def test_a_name_of_the_program_hides_the_product() -> None:
     d = cd.grad("(cross::(R, R) -> R) -> (x::R) -> cross(x, x)")
     assert "grad(cross" in str(d)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from combdiff.terms.terms import App, Lam, Reduce, Term, lam
+from combdiff.terms.terms import App, Lam, Reduce, Term, Var, children, lam, subterms
 
 
 def vectors_of(whole: Reduce) -> tuple[Term, Term]:
@@ -17,6 +17,17 @@ def vectors_of(whole: Reduce) -> tuple[Term, Term]:
     """
     first, second = (lam(whole.indices, entry) for entry in (whole.mark, whole.body))
     return without_index(first), without_index(second)
+
+
+def row_of(t: Term) -> tuple[Var, Term] | None:
+    """The index and the entry of a row, k ↦ A(i, k): of a map whose index stands in slots of arrays alone."""
+    match t:
+        case Lam((index,), entry) if entry != index:
+            holders = [u for u in subterms(entry) if index in children(u)]
+            alone = all(isinstance(u, App) and isinstance(u.function, Var) for u in holders)
+            return (index, entry) if holders and alone else None
+        case _:
+            return None
 
 
 def without_index(t: Term) -> Term:
