@@ -221,3 +221,17 @@ def test_a_logarithm_of_a_multiple_of_one_minus_an_exponential_keeps_its_digits(
     f = cd.simplified(f"(a::R) -> (t::RV) -> sum(i, log({c} * (1 - exp(-t(i)))))").compile()
     factor = eval(c, {"a": 0.3})
     np.testing.assert_allclose(f(0.3, np.array([1e-12])), np.log(factor * -np.expm1(-1e-12)), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("x(2) * exp(40 * sum(k, x(k))) / sum(c, w(c) * exp(40 * sum(s, x(s))))", [0, 0, 1 / 6]),
+        ("exp(sum(k, x(k)^2)) * x(1) / sum(c, w(c) * exp(sum(s, x(s)^2)) * x(0))", [-1 / 180, 1 / 180, 0]),
+    ],
+)
+def test_an_exponential_in_front_of_a_sum_cancels_in_a_quotient(program: str, expected: list[float]) -> None:
+    d = cd.grad(f"(w::RV) -> (x::RV{{n}}) -> {program}")
+    assert "exp" not in str(d.result)
+    np.testing.assert_allclose(d.compile()(np.array([1.0, 2.0, 3.0]), np.full(3, 30.0)), expected, rtol=1e-12)
+    assert d.check()

@@ -23,7 +23,7 @@ from combdiff.terms.arithmetic import (
     sub,
     times,
 )
-from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Term, factors_of
+from combdiff.terms.nodes import MINUS_ONE, ONE, ZERO, Add, Call, Const, Mul, Pow, Sum, Term, factors_of
 from combdiff.terms.types import is_complex
 
 
@@ -302,5 +302,18 @@ def _power(base: Add, n: Term) -> Term | None:
     return power(inverted, number(-n.real)) if n.is_integer or MINUS_ONE not in base.terms else Pow(base, n)
 
 
+def _power_of_sum(base: Sum, n: Term) -> Term | None:
+    """1 / Σ_i e^t w(i), where t does not depend on i, as 1/e^t / Σ w: e^t may cancel, where it overflows."""
+    if not isinstance(n, Const) or n.real >= 0 or not n.is_integer:
+        return None
+    factors = factors_of(base.body)
+    outside = [f for f in factors if isinstance(f, Call) and f.primitive == "exp" and f.free.isdisjoint(base.indices)]
+    if not outside:
+        return None
+    inside = Sum(base.indices, mul(*(f for f in factors if f not in outside)))
+    return mul(*(power(f, n) for f in outside), power(inside, n))
+
+
 LAWS_OF_PRODUCTS.append((may_meet_exponentials, _product))
 LAWS_OF_POWERS[Add] = _power
+LAWS_OF_POWERS[Sum] = _power_of_sum
