@@ -28,6 +28,13 @@ def with_an_entry(x):
     return np.zeros([max(n, 1) for n in x.shape], dtype=x.dtype) if 0 in x.shape else x
 
 
+def occurring(places, count):
+    """The values below `count` that are among the places, and one of these in the place of each other value."""
+    found = np.full(count, places.max(initial=0))
+    found[places] = places
+    return found
+
+
 def linear_recurrence(b, start, x, backward=False):
     """The last of the states s(t + 1) = b s(t) + x(t), and all before; backward from the last value of x."""
     from scipy.signal import lfilter

@@ -399,11 +399,30 @@ class Placing(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Occurring(Op):
+    """The values of an index that are among the operand's integers, and one of these in the place of each other."""
+
+    name: ClassVar[str] = "occurring"
+
+
+@dataclass(frozen=True, slots=True)
 class Scatter(Placing):
     """Zeros with the entries at their places; `adds` where some may coincide."""
 
     name: ClassVar[str] = "scatter"
     adds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counted(Op):
+    """How often index arrays say each place: a scatter that adds 1. Their axes lie at `places` of `rank` indices."""
+
+    name: ClassVar[str] = "counted"
+    places: Rows
+    rank: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return *self.places, (WHOLE,) * rank
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,7 +305,7 @@ class Plan(Shown):
                 return 5 * self.entries(step) * max(n - 1, 1).bit_length()
             case ops.Recursive():
                 return 2 * self.entries(step) * parts
-            case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing():
+            case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing() | ops.Counted():
                 return self.entries(step.operands[0]) * parts
             case _:
                 return 0
@@ -501,7 +501,7 @@ _CALLED: Mapping[str, tuple[type[ops.Op], ...]] = {
     "Newton's method": (Root,),
     "loop": (Scan,),
     "layout copy": (ops.LaidOut, ops.Stack),
-    "index array": (ops.Counting, ops.Position, ops.Opposite),
+    "index array": (ops.Counting, ops.Position, ops.Opposite, ops.Occurring),
 }
 """What operations are called in the table of costs; others have the names of their texts."""
 

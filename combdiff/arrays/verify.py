@@ -140,7 +140,7 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Gather() | ops.Placing() | ops.Sparse():
             if step.complex != step.operands[0].complex:
                 yield "it is complex where what it is made of is"
-        case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size() | ops.Norm():
+        case ops.Counting() | ops.Position() | ops.Opposite() | ops.Occurring() | ops.Size() | ops.Norm():
             if step.complex:
                 yield "places, sizes and norms are real"
 
@@ -150,6 +150,10 @@ def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
     match step.op:
         case ops.Gather() | ops.Placing() if not all(_holds_integers(o, arguments) for o in step.operands[1:]):
             yield "a place is no integer"
+        case ops.Counted() if step.complex or not all(_holds_integers(o, arguments) for o in step.operands):
+            yield "it counts integers"
+        case ops.Occurring() if step.rank != 1 or not _holds_integers(step.operands[0], arguments):
+            yield "it has one axis, and is made of integers"
         case ops.AsFloat() if step.complex or not (
             _holds_integers(step.operands[0], arguments) or is_whole(step.operands[0])
         ):
@@ -159,6 +163,8 @@ def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
 def _holds_integers(step: Step, arguments: Collection[str]) -> bool:
     match step.op:
         case ops.Range() | ops.Place() | ops.Position() | ops.Opposite() | ops.Constant() | ops.Size():
+            return True
+        case ops.Occurring():
             return True
         case ops.Reduced("argmax" | "argmin"):
             return True

@@ -26,6 +26,8 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.Place: indexing.index_places,
     ops.Position: indexing.position,
     ops.Opposite: indexing.opposite,
+    ops.Occurring: indexing.occurring,
+    ops.Counted: indexing.counted,
     ops.Pick: indexing.pick,
     ops.Flip: indexing.flip,
     ops.Window: indexing.window,

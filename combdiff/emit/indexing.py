@@ -64,6 +64,10 @@ def opposite(w: Writer, step: Step, op: ops.Opposite) -> Text:
     return Text(f"{same} @ {w.spelling.arange.format(w.alone(step.domains[0]))}", PRODUCT)
 
 
+def occurring(w: Writer, step: Step, op: ops.Occurring) -> Text:
+    return Text(f"occurring({w.refer(step.operands[0]).code}, {w.alone(step.domains[0])})", ATOM)
+
+
 def pick(w: Writer, step: Step, op: ops.Pick) -> Text:
     marks = [":"] * step.operands[0].rank
     for axis, constant, domain in op.fixed:
@@ -220,7 +224,7 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
         return _added(w, step, op, name) if op.adds and w.spelling.added_at else _masked(w, step, op, name)
     if op.adds and w.spelling.add_flat and max(step.rank, op.rank) > 1:
         flat = name if step.rank == 1 else f"{name}.reshape(-1)"
-        places = _flat_places(w, step, op).at(ATOM)
+        places = _flat_places(w, step, step.operands[1:], op).at(ATOM)
         return [f"{name} = {zeros(w, step)}", w.spelling.add_flat.format(flat, places, values.at(ATOM))]
     alone = w.spelling.place if op.adds else "{0}"
     index = ", ".join(
@@ -254,13 +258,24 @@ def of_groups(w: Writer, step: Step, op: ops.Grouped) -> Text:
     return Text(f"{solver_of(step, w.spelling)}({w.shape(step.domains)}, ({places},), {values})", ATOM)
 
 
-def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> Text:
+def counted(w: Writer, step: Step, op: ops.Counted) -> Text:
+    """How often each place is there; one that is out of range does not fit the shape."""
+    places = _flat_places(w, step, step.operands, op)
+    flat = places.code if op.rank == 1 else f"{places.at(ATOM)}.ravel()"
+    shape = ", ".join(map(w.alone, step.domains))
+    shape = ", ".join(map(w.alone, step.domains))
+    size = " * ".join(map(w.extent, step.domains)) if step.rank > 1 else shape
+    counts = w.spelling.counts.format(flat, size)
+    return filled(w.spelling.as_float, Text(f"{counts}.reshape({shape})", ATOM))
+
+
+def _flat_places(w: Writer, step: Step, places: Sequence[Step], op: ops.Scatter | ops.Counted) -> Text:
     """Where values are added, as places in the row of all entries."""
     whole = op.rank + step.rank - len(op.places)
     parts = []
     for n, domain in enumerate(step.domains):
         if n < len(op.places):
-            text = w.aligned(step.operands[n + 1], op.places[n], whole)
+            text = w.aligned(places[n], op.places[n], whole)
         else:
             axis = Text(w.spelling.arange.format(w.alone(domain)), ATOM)
             marks = [

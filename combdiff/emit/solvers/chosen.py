@@ -40,6 +40,7 @@ _ALWAYS: dict[type[ops.Op], str] = {
     ops.Correlated: "correlated",
     ops.CumulativeLogSumExp: "cumulative_logsumexp",
     ops.CumulativeExponentials: "cumulative_exponentials",
+    ops.Occurring: "occurring",
 }
 """What each step with such an operation calls."""
 
