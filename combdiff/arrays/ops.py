@@ -439,16 +439,19 @@ class Sparse(Op):
 
     They are its rows in order, or those at the places in a third operand if it takes them `from_places`. Each is
     multiplied by its number in the last operand if they are `weighted`. Where places have several axes, rows have all
-    of these, or the first one only, and are then added at each of the places in a row of these.
+    of these, or the first one only, and are then added at each of the places in a row of these. With several `targets`
+    so many operands in the place of the second say the places, each along an axis of the result.
     """
 
     name: ClassVar[str] = "sparse"
     from_places: bool
     weighted: bool
+    targets: int = 1
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
-        rest = tuple(range(rank - 1))
-        return (*((WHOLE,) * (ranks[0] - len(rest))), *rest), *((WHOLE,) * r for r in ranks[1:]), (WHOLE, *rest)
+        rest = tuple(range(rank - self.targets))
+        out = (*(WHOLE,) * self.targets, *rest)
+        return (*((WHOLE,) * (ranks[0] - len(rest))), *rest), *((WHOLE,) * r for r in ranks[1:]), out
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,8 +293,9 @@ class Plan(Shown):
                 return _CALL_FLOPS * self.entries(step)
             case ops.Correlated(by, apart):
                 return 2 * self.entries(step) * self.entries(step.operands[1]) * abs(by * apart) * parts
-            case ops.Sparse():
-                return 2 * self.entries(step.operands[1]) * prod(self.sizes.get(d, 1) for d in step.domains[1:]) * parts
+            case ops.Sparse(targets=targets):
+                rest = prod(self.sizes.get(d, 1) for d in step.domains[targets:])
+                return 2 * self.entries(step.operands[1]) * rest * parts
             case ops.Put():
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case Scan(body, domain):

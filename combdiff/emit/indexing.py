@@ -318,22 +318,31 @@ def placed_values(w: Writer, step: Step, op: ops.Placing) -> Text:
 def sparse_product(w: Writer, step: Step, op: ops.Sparse) -> Text:
     """A matrix of an entry for each row that is added, times the rows; further axes are joined before."""
     rows, to, *rest = step.operands
+    rest = rest[op.targets - 1 :]
     flat = ".ravel()" if to.rank > 1 else ""
     # how many rows are added, how many there are, and at how many places each is
     added = f"{w.atom(to)}.size" if flat else w.alone(to.domains[0])
-    joined = rows.rank > step.rank
+    joined = rows.rank > step.rank - op.targets + 1
     count = added if joined else w.extent(rows.domains[0])
     each = " * ".join(w.extent(d) for d in to.domains[1:]) if flat and not joined else ""
     values = f"{w.atom(rest[-1])}{flat}" if op.weighted else w.spelling.ones.format(added)
     places = w.spelling.arange.format(w.alone(rows.domains[0]) if each else added)
     places = w.refer(rest[0]).code if op.from_places else f"{places}.repeat({each})" if each else places
-    matrix = w.spelling.sparse.format(
-        values, f"{w.atom(to)}{flat}" if flat else w.refer(to).code, places, f"{w.extent(step.domains[0])}, {count}"
-    )
-    if step.rank == 2 and not joined:
-        return Text(f"{matrix} @ {w.atom(rows)}", PRODUCT)
-    product = f"{matrix} @ {w.atom(rows)}.reshape({count}, -1)"
+    at = f"{w.atom(to)}{flat}" if flat else _of_targets(w, step, op)
+    size = " * ".join(map(w.extent, step.domains[: op.targets]))
+    matrix = w.spelling.sparse.format(values, at, places, f"{size}, {count}")
+    as_matrix = step.rank - op.targets == 1 and not joined
+    product = f"{matrix} @ {w.atom(rows)}" + ("" if as_matrix else f".reshape({count}, -1)")
     return Text(product, PRODUCT) if step.rank == 2 else Text(f"({product}).reshape({w.shape(step.domains)})", ATOM)
+
+
+def _of_targets(w: Writer, step: Step, op: ops.Sparse) -> str:
+    """In which row of the result each row is added: of several places, where they are in the row of all."""
+    parts = []
+    for n, places in enumerate(step.operands[1 : 1 + op.targets]):
+        strides = [w.extent(d) for d in step.domains[n + 1 : op.targets]]
+        parts.append((False, " * ".join([w.refer(places).at(PRODUCT if strides else ATOM), *strides])))
+    return chained(parts).code if len(parts) > 1 else w.refer(step.operands[1]).code
 
 
 def zeros(w: Writer, step: Step) -> str:
