@@ -158,6 +158,8 @@ def _workspace(plan: Plan, step: Step) -> int:
             return 2 * sum(_size(plan, s) for s in (step, *step.operands))
         case ops.Power():
             return size + _buffers(plan, step)
+        case ops.CumulativeTies():
+            return 12 * size
         case ops.Placing():
             return sum(_size(plan, o) for o in step.operands)
         case ops.Windows() | ops.Correlated() as op:

@@ -655,6 +655,26 @@ class CumulativeExponentials(Cumulative):
 
 
 @dataclass(frozen=True, slots=True)
+class CumulativeExtremum(Cumulative):
+    """The largest of them, or the least, as `kind` says."""
+
+    name: ClassVar[str] = "cumextremum"
+    kind: str = "maximum"
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeTies(Cumulative):
+    """The mean of the first operand over the entries up to each one that are the largest of the second operand so far.
+
+    With `back` the transpose of that: the sum, over each entry and all behind it, of the first operand times the share
+    of the entry in the largest up to there.
+    """
+
+    name: ClassVar[str] = "cumties"
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Reduced(Op):
     """The product, the maximum or the minimum over some axes; where along one the extremum is first reached."""
 

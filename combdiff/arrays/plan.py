@@ -495,6 +495,7 @@ _CALLED: Mapping[str, tuple[type[ops.Op], ...]] = {
     "reduce": (ops.Sum,),
     "cumulative sum": (ops.CumulativeSum,),
     "cumulative product": (ops.CumulativeProduct,),
+    "cumulative extremum": (ops.CumulativeExtremum, ops.CumulativeTies),
     "cumulative exponentials": (ops.CumulativeLogSumExp, ops.CumulativeExponentials),
     "FFT": (ops.Fourier,),
     "elementwise": (ops.Add, ops.Mul, ops.Power, ops.Where, ops.Conj, ops.Call),

@@ -55,6 +55,8 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.CumulativeSum: products.cumulative,
     ops.CumulativeProduct: products.cumulative,
     ops.CumulativeLogSumExp: products.cumulative,
+    ops.CumulativeExtremum: products.cumulative,
+    ops.CumulativeTies: products.cumulative,
     ops.CumulativeExponentials: products.cumulative,
     ops.Fourier: products.fourier,
     ops.Recursive: repeated.recursive,

@@ -46,6 +46,8 @@ def cumulative(w: Writer, step: Step, op: ops.Cumulative) -> Text:
     solver = solver_of(step, w.spelling)
     if solver:
         forwards = Text(f"{solver}({', '.join(o.code for o in operands)}, {op.axis})", ATOM)
+    elif isinstance(op, ops.CumulativeExtremum):
+        forwards = Text(w.spelling.accumulate.format(op.kind, operands[0].code, op.axis), ATOM)
     else:
         forwards = Text(f"{operands[0].at(ATOM)}.{op.name}(axis={op.axis})", ATOM)
     return w.backwards(forwards, op.axis) if op.reverse else forwards

@@ -47,6 +47,7 @@ SPELLING = Spelling(
     overwrite="np.{0}({1}, out={2})",
     largest="{0}.max({1}{2}initial=-np.inf)",
     least="{0}.min({1}{2}initial=np.inf)",
+    accumulate="np.{0}.accumulate({1}, axis={2})",
     where="np.where({0}, {1}, {2})",
     laid="np.ascontiguousarray({0})",
     roll="np.roll({0}, {1}, axis={2})",

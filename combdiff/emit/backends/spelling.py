@@ -74,6 +74,9 @@ class Spelling:
     largest: str = "{0}.max({1})"
     least: str = "{0}.min({1})"
 
+    # the extremum up to each entry: maximum or minimum, the array, the axis; a solver where it is empty
+    accumulate: str = ""
+
     # axes and entries
     # a copy in C order, if the array does not lie so; nothing where memory is not the caller's concern
     laid: str = "{0}"

@@ -56,8 +56,8 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "with_an_entry"
         case ops.Windows(shared=shared):
             return "windows" if shared is None else "overlapping_windows"
-        case ops.Grouped(kind=kind):
-            return f"{kind}_at"
+        case ops.Grouped() | ops.CumulativeExtremum() | ops.CumulativeTies() as op:
+            return _of_extrema(op, spelling)
         case ops.Scatter(adds=True):
             return "" if spelling.add_at else spelling.added_at
         case Root(equation):
@@ -84,6 +84,16 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "cholesky_solution" if step.operands[0].op.positive else "lu_solution"
         case _:
             return ""
+
+
+def _of_extrema(op: ops.Grouped | ops.CumulativeExtremum | ops.CumulativeTies, spelling: Spelling) -> str:
+    match op:
+        case ops.Grouped(kind=kind):
+            return f"{kind}_at"
+        case ops.CumulativeExtremum(kind=kind):
+            return "" if spelling.accumulate else f"cumulative_{kind}"
+        case ops.CumulativeTies(back=back):
+            return "sums_of_cumulative_ties" if back else "means_of_cumulative_ties"
 
 
 def _newton(residual: Step, *slopes: Step) -> str:
