@@ -16,7 +16,7 @@ from tests.emit.array_libraries import Numbers
 
 EXTREMA = {
     "up to": "(c::RV{n}) -> (x::RV{n}) -> sum(t, c(t) * maximum(s, s <= t, x(s)))",
-    "without weights": "(c::RV{n}) -> (x::RV{n}) -> sum(t, maximum(s, s <= t, x(s)))",
+    "without weights": "(c::RV{n}) -> (x::RV{n}) -> sum(t::N{n}, maximum(s, s <= t, x(s)))",
     "from one on": "(c::RV{n}) -> (x::RV{n}) -> sum(t, c(t) * sin(maximum(s, t <= s, x(s))))",
     "before": "(c::RV{n}) -> (x::RV{n}) -> sum(t, 1 <= t, c(t) * maximum(s, s < t, x(s))^2)",
     "behind": "(c::RV{n}) -> (x::RV{n}) -> sum(t, t + 2 < n, c(t) * maximum(s, t + 2 <= s, x(s))^3)",
