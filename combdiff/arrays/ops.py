@@ -723,6 +723,28 @@ class Fourier(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class HalfFourier(Op):
+    """The first half, up to n // 2, of the transform with the sign − of real numbers; the rest are conjugates of it."""
+
+    name: ClassVar[str] = "half_fourier"
+    axis: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class FromHalfFourier(Op):
+    """The real numbers whose transform an operand is the first half of."""
+
+    name: ClassVar[str] = "from_half_fourier"
+    axis: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
 class Contraction(Op):
     """Σ over the indices of two operands that the result does not have."""
 

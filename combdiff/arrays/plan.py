@@ -304,6 +304,10 @@ class Plan(Shown):
                 # a butterfly takes ten operations for two numbers
                 n = self.sizes.get(step.domains[axis], step.domains[axis].count or 1)
                 return 5 * self.entries(step) * max(n - 1, 1).bit_length()
+            case ops.HalfFourier(axis) | ops.FromHalfFourier(axis):
+                whole = max(step, *step.operands, key=self.entries)
+                n = self.sizes.get(whole.domains[axis], whole.domains[axis].count or 1)
+                return 5 * self.entries(whole) * max(n - 1, 1).bit_length() // 2
             case ops.Recursive():
                 return 2 * self.entries(step) * parts
             case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing() | ops.Counted():
@@ -497,7 +501,7 @@ _CALLED: Mapping[str, tuple[type[ops.Op], ...]] = {
     "cumulative product": (ops.CumulativeProduct,),
     "cumulative extremum": (ops.CumulativeExtremum, ops.CumulativeTies),
     "cumulative exponentials": (ops.CumulativeLogSumExp, ops.CumulativeExponentials),
-    "FFT": (ops.Fourier,),
+    "FFT": (ops.Fourier, ops.HalfFourier, ops.FromHalfFourier),
     "elementwise": (ops.Add, ops.Mul, ops.Power, ops.Where, ops.Conj, ops.Call),
     "user's function": (ops.Unknown,),
     "Newton's method": (Root,),

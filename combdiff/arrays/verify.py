@@ -201,8 +201,8 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield f"axes {axes} are not summed over"
         case ops.Flip(axis) | ops.Roll(axis) | ops.Cumulative(axis) | ops.Fourier(axis) if not 0 <= axis < step.rank:
             yield f"axis {axis} is not there"
-        case ops.Fourier(_, sign) if sign not in (-1, 1) or not step.complex:
-            yield "a transform is complex, and its sign is 1 or -1"
+        case ops.Fourier() | ops.HalfFourier() | ops.FromHalfFourier():
+            yield from _of_transform(step)
         case ops.Windows() as op:
             yield from _of_windows(step, op)
         case ops.Put() as op:
@@ -219,6 +219,17 @@ def _of_fields(step: Step) -> Iterator[str]:
                 yield "it has other axes, or other numbers, than this result of the loop"
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
+
+
+def _of_transform(step: Step) -> Iterator[str]:
+    given = step.operands[0]
+    match step.op:
+        case ops.Fourier(_, sign) if sign not in (-1, 1) or not step.complex:
+            yield "a transform is complex, and its sign is 1 or -1"
+        case ops.HalfFourier(axis) if not step.complex or step.domains[axis] != given.domains[axis].half:
+            yield "half of a transform is complex, and has half the axis"
+        case ops.FromHalfFourier(axis) if step.complex or step.domains[axis].half != given.domains[axis]:
+            yield "what half of a transform gives is real, and has the whole axis"
 
 
 def _of_windows(step: Step, op: ops.Windows) -> Iterator[str]:

@@ -59,6 +59,8 @@ WRITTEN: Mapping[type[ops.Op], Callable[[Writer, Step, Any], Text]] = {
     ops.CumulativeTies: products.cumulative,
     ops.CumulativeExponentials: products.cumulative,
     ops.Fourier: products.fourier,
+    ops.HalfFourier: products.half_fourier,
+    ops.FromHalfFourier: products.from_half_fourier,
     ops.Recursive: repeated.recursive,
     ops.Reduced: products.reduced,
     ops.Norm: matrices.norm,

@@ -61,6 +61,17 @@ def fourier(w: Writer, step: Step, op: ops.Fourier) -> Text:
     return Text(w.spelling.fourier.format(name, w.refer(step.operands[0]).code, options), ATOM)
 
 
+def half_fourier(w: Writer, step: Step, op: ops.HalfFourier) -> Text:
+    options = w.spelling.fourier_axis.format(op.axis) * (op.axis < step.rank - 1)
+    return Text(w.spelling.fourier.format("rfft", w.refer(step.operands[0]).code, options), ATOM)
+
+
+def from_half_fourier(w: Writer, step: Step, op: ops.FromHalfFourier) -> Text:
+    options = f", {w.alone(step.domains[op.axis])}"
+    options += w.spelling.fourier_axis.format(op.axis) * (op.axis < step.rank - 1)
+    return Text(w.spelling.fourier.format("irfft", w.refer(step.operands[0]).code, options), ATOM)
+
+
 def tensordot(w: Writer, step: Step, op: ops.Tensordot) -> Text:
     a, b = step.operands
     over_a, over_b = op.axes
