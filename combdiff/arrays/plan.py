@@ -300,14 +300,11 @@ class Plan(Shown):
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case Scan(body, domain):
                 return self.sizes.get(domain, domain.count or 1) * sum(map(body.plan.flops, body.plan.steps))
-            case ops.Fourier(axis):
-                # a butterfly takes ten operations for two numbers
-                n = self.sizes.get(step.domains[axis], step.domains[axis].count or 1)
-                return 5 * self.entries(step) * max(n - 1, 1).bit_length()
-            case ops.HalfFourier(axis) | ops.FromHalfFourier(axis):
+            case ops.Fourier(axis) | ops.HalfFourier(axis) | ops.FromHalfFourier(axis) as op:
+                # a butterfly takes ten operations for two numbers, of real ones half of these
                 whole = max(step, *step.operands, key=self.entries)
                 n = self.sizes.get(whole.domains[axis], whole.domains[axis].count or 1)
-                return 5 * self.entries(whole) * max(n - 1, 1).bit_length() // 2
+                return 5 * self.entries(whole) * max(n - 1, 1).bit_length() // (1 + (not isinstance(op, ops.Fourier)))
             case ops.Recursive():
                 return 2 * self.entries(step) * parts
             case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing() | ops.Counted():
