@@ -60,7 +60,7 @@ from combdiff.arrays.passes.contractions.sharing import Shared
 from combdiff.arrays.passes.entries import written_at
 from combdiff.arrays.passes.other_orders import in_one_order
 from combdiff.arrays.passes.outer_products import stacked
-from combdiff.arrays.passes.roots import with_roots_shared
+from combdiff.arrays.passes.roots import with_inverses_once, with_roots_shared
 from combdiff.arrays.passes.scaling import scaled_early
 from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
@@ -206,6 +206,7 @@ class _Lowering(Looping, Guarding):
         outputs, self.names = solved(outputs, self.names, self.sizes)
         outputs, self.names = factored(outputs, self.names, self.sizes)
         outputs, self.names = in_one_order(*interned(outputs, self.names), self.sizes)
+        outputs, self.names = with_inverses_once(*interned(outputs, self.names))
         outputs, self.names = with_roots_shared(*interned(outputs, self.names))
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         sizes = self.sizes | sizes_of_parts(outputs, self.sizes)
