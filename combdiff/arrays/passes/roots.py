@@ -3,7 +3,7 @@
     x^(4/3), x^(-1/3), x^(7/6)   become, with   r = x^(1/6),   x r^2,   1 / r^2,   x r
     x^(-1/4)                     becomes          r = √√x,       1 / r
 
-    1 / w, 1 / x^2, 1 / x^3      become, with   w = 1 / x,       x, w^2, w w^2
+    1 / w, 1 / x^2               become, with   w = 1 / x,       x, w^2
 
 A root of a negative number is nan, and so are these products of it; whole powers are products of the array itself.
 """
@@ -58,7 +58,7 @@ def with_roots_shared(outputs: Sequence[Step], names: Mapping[Step, str]) -> tup
 
 
 def with_inverses_once(outputs: Sequence[Step], names: Mapping[Step, str]) -> tuple[tuple[Step, ...], dict[Step, str]]:
-    """The outputs and the names of steps, without inverses of inverses, and with powers of inverses that there are."""
+    """The outputs and the names of steps, without inverses of inverses, and with squares of inverses that there are."""
     steps = ordered(outputs)
     inverted = {step.operands[0] for step in steps if _is_power(step, -1)}
     if not inverted:
@@ -69,13 +69,10 @@ def with_inverses_once(outputs: Sequence[Step], names: Mapping[Step, str]) -> tu
         operands = tuple(new[o] for o in step.operands)
         if _is_power(step, -1) and _is_power(step.operands[0], -1):
             new[step] = new[step.operands[0].operands[0]]
-        elif (_is_power(step, -2) or _is_power(step, -3)) and step.operands[0] in inverted:
+        elif _is_power(step, -2) and step.operands[0] in inverted:
             one, two = (builder.step(ops.Constant(number(n)), (), (), False) for n in (-1, 2))
             inverse = builder.step(step.op, (operands[0], one), step.domains, step.complex)
             new[step] = builder.step(step.op, (inverse, two), step.domains, step.complex)
-            if _is_power(step, -3):
-                product = ops.Mul(ONE, places=(tuple(range(step.rank)),) * 2)
-                new[step] = builder.step(product, (inverse, new[step]), step.domains, step.complex)
         else:
             new[step] = builder.first(step if operands == step.operands else replace(step, operands=operands))
     kept: dict[Step, str] = {}
