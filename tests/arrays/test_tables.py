@@ -143,7 +143,7 @@ def test_rows_that_nobody_reads_are_not_computed() -> None:
     p = np.array([0.25, 0.0, 0.5, 0.25])
     a = np.array([0, 2, 3, 2] * 5000)
     f = cd.grad(PROGRAMS["shares"]).compile(value=True)
-    assert "occurring" in cd.grad(PROGRAMS["shares"]).source(a=a.shape, p=p.shape)
+    assert "occurring" in cd.grad(PROGRAMS["shares"]).source(value=True, a=a.shape, p=p.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         value, gradient = f(a, p)
@@ -152,10 +152,10 @@ def test_rows_that_nobody_reads_are_not_computed() -> None:
 
 
 def test_a_count_of_places_that_are_out_of_range_is_an_error() -> None:
-    source = cd.grad(PROGRAMS["shares"]).source(a=(20_000,), p=(4,))
+    source = cd.grad(PROGRAMS["shares"]).source(value=True, a=(20_000,), p=(4,))
     assert "np.bincount(a, minlength=m)" in source
     scope: dict[str, object] = {}
     exec(source, scope)
     for wrong in (4, -1):
         with pytest.raises((ValueError, IndexError)):
-            scope["gradient"](np.full(20_000, wrong), np.ones(4))  # type: ignore[operator]
+            scope["value_and_gradient"](np.full(20_000, wrong), np.ones(4))  # type: ignore[operator]

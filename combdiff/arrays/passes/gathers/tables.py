@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from combdiff.arrays import ops
+from combdiff.arrays.numbers import exponent_of
 from combdiff.arrays.passes.gathers.rows import NEW
 from combdiff.arrays.plan import Plan, Step, interned, ordered
 from combdiff.records import dataclass
@@ -28,6 +29,7 @@ Factor: TypeAlias = tuple[Step, ops.Row]
 """A step, and the labels of its axes."""
 
 _STEP = 2000  # the time that NumPy takes for a step, in the time in which an entry is read and written
+_QUICK = (-1, 2)  # the exponents of powers that take no call
 _CLEARLY = 0.8  # tables leave less than this share of the time
 
 
@@ -63,8 +65,12 @@ def _seconds(plan: Plan) -> float:
 def _entries(plan: Plan, step: Step) -> float:
     written = plan.entries(step)
     match step.op:
+        case ops.Power() if exponent_of(step.operands[1]) in _QUICK:
+            return written
         case ops.Call() | ops.Unknown() | ops.Power():
             return CALL * written
+        case ops.Occurring():
+            return 3 * plan.entries(step.operands[0]) + written
         case ops.Contraction():
             return plan.flops(step) / 32 + written
         case op if isinstance(op, (*_REDUCING, ops.Placing)):
