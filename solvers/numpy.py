@@ -28,6 +28,13 @@ def with_an_entry(x):
     return np.zeros([max(n, 1) for n in x.shape], dtype=x.dtype) if 0 in x.shape else x
 
 
+def occurring(places, count):
+    """The values below `count` that are among the places, and one of these in the place of each other value."""
+    found = np.full(count, places.max(initial=0))
+    found[places] = places
+    return found
+
+
 def linear_recurrence(b, start, x, backward=False):
     """The last of the states s(t + 1) = b s(t) + x(t), and all before; backward from the last value of x."""
     from scipy.signal import lfilter
@@ -64,6 +71,47 @@ def cumulative_exponentials(weight, x, level, axis):
     with np.errstate(divide="ignore", over="ignore"):
         above, below = (np.logaddexp.accumulate(x + np.log(np.maximum(part, 0)), axis) for part in (weight, -weight))
         return np.exp(level + above) - np.exp(level + below)
+
+
+def cumulative_ties(x, axis):
+    """Runs of entries that have the same ties in the maximum up to there: which are ties, where, and how many so far.
+
+    The second result says where the ties of the same maximum begin, by the number of the run.
+    """
+    rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    most = np.maximum.accumulate(rows, axis=-1)
+    tied, new = rows == most, np.ones(rows.shape, bool)
+    new[..., 1:] = most[..., 1:] != most[..., :-1]
+    begins = np.flatnonzero(tied | new)
+    runs = np.arange(len(begins))
+    first = np.maximum.accumulate(np.where(new.ravel()[begins], runs, 0))
+    return tied.ravel()[begins], first, begins, runs - first + 1
+
+
+def sums_of_cumulative_ties(weight, x, axis):
+    """The sum of weights from each entry on, times the share of the entry in the maximum of x up to each of them."""
+    tied, first, begins, counts = cumulative_ties(x, axis)
+    rows = np.moveaxis(weight, axis, -1)
+    found = np.zeros(rows.shape, np.result_type(weight, float))
+    if len(begins):
+        sums, step = np.add.reduceat(rows.ravel(), begins) / counts, 1
+        while step < counts.max():
+            sums[:-step] += np.where(first[step:] == first[:-step], sums[step:], 0)
+            step *= 2
+        found.ravel()[begins] = np.where(tied, sums, 0)
+    return np.moveaxis(found, -1, axis)
+
+
+def means_of_cumulative_ties(values, x, axis):
+    """The mean, up to each entry, of the values of those that are the maximum of x up to there."""
+    tied, first, begins, counts = cumulative_ties(x, axis)
+    rows = np.moveaxis(values, axis, -1)
+    sums, step = np.where(tied, rows.ravel()[begins], 0), 1
+    while len(counts) and step < counts.max():
+        sums[step:] += np.where(first[step:] == first[:-step], sums[:-step], 0)
+        step *= 2
+    found = (sums / counts).repeat(np.diff(begins, append=rows.size)).reshape(rows.shape)
+    return np.moveaxis(found, -1, axis)
 
 
 def maximum_at(shape, places, values):

@@ -28,6 +28,39 @@ def cumulative_logsumexp(x, axis):
     return np.moveaxis(x, 0, axis)
 
 
+def cumulative_maximum(x, axis):
+    """The largest up to each entry along an axis: with each step of twice as many."""
+    x, step = np.moveaxis(x, axis, 0), 1
+    while step < len(x):
+        x = np.concatenate([x[:step], np.maximum(x[step:], x[:-step])])
+        step *= 2
+    return np.moveaxis(x, 0, axis)
+
+
+def cumulative_minimum(x, axis):
+    """The least up to each entry along an axis."""
+    return -cumulative_maximum(-x, axis)
+
+
+def shares_of_cumulative_ties(x, axis):
+    """The share of each entry, in the first of two last axes, in the maximum of x up to each of them, in the second."""
+    rows = np.moveaxis(x, axis, -1)
+    tied = np.triu(rows[..., :, None] == cumulative_maximum(rows, rows.ndim - 1)[..., None, :])
+    return tied / tied.sum(-2).clip(1)[..., None, :]
+
+
+def sums_of_cumulative_ties(weight, x, axis):
+    """The sum of weights from each entry on, times the share of the entry in the maximum of x up to each of them."""
+    found = (shares_of_cumulative_ties(x, axis) * np.moveaxis(weight, axis, -1)[..., None, :]).sum(-1)
+    return np.moveaxis(found, -1, axis)
+
+
+def means_of_cumulative_ties(values, x, axis):
+    """The mean, up to each entry, of the values of those that are the maximum of x up to there."""
+    found = (shares_of_cumulative_ties(x, axis) * np.moveaxis(values, axis, -1)[..., :, None]).sum(-2)
+    return np.moveaxis(found, -1, axis)
+
+
 def cumulative_exponentials(weight, x, level, axis):
     """exp(level) Σ weight · exp(x) up to each entry along an axis, where the exponentials alone may overflow."""
     above, below = (

@@ -27,9 +27,11 @@ def seconds_of(plan: Plan, step: Step) -> float:
             return plan.flops(step) / 2 * BATCHED + written
         case ops.Call() | ops.Unknown() | ops.CumulativeLogSumExp() | ops.CumulativeExponentials():
             return CALL * written
+        case ops.CumulativeTies():
+            return 2 * CALL * written
         case ops.Windows():
             return plan.size(step) / 8
-        case ops.LaidOut() | ops.Stack() | ops.CumulativeSum() | ops.CumulativeProduct():
+        case ops.LaidOut() | ops.Stack() | ops.CumulativeSum() | ops.CumulativeProduct() | ops.CumulativeExtremum():
             return written
         case _:
             flops = plan.flops(step)

@@ -8,6 +8,7 @@ the axes, and `part` is what the step does with one slice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Builder, Step
@@ -117,8 +118,8 @@ def _without_axis(op: ops.Op, cut: Cut) -> ops.Op:
             return ops.Put(lowered, tuple(_without(at, cut.axis) for at in places), base, started, negative)
         case ops.Window(axis, start):
             return ops.Window(_lower(axis, sliced), start)
-        case ops.Cumulative(axis, reverse) as op:
-            return type(op)(_lower(axis, sliced), reverse)
+        case ops.Cumulative(axis) as op:
+            return replace(op, axis=_lower(axis, sliced))
         case ops.Fourier(axis, sign, scaled):
             return ops.Fourier(_lower(axis, sliced), sign, scaled)
         case ops.Reduced(kind, axes):

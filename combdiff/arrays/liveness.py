@@ -147,8 +147,8 @@ def _workspace(plan: Plan, step: Step) -> int:
             return size * (factors > 2 or bool(c.imag)) + _buffers(plan, step)
         case ops.Call() if is_abs2(step):
             return 4 * size
-        case ops.Factors():
-            return size
+        case ops.Factors() | ops.CumulativeTies() as op:
+            return size * (12 if isinstance(op, ops.CumulativeTies) else 1)
         case ops.OfMatrices() | ops.Norm():
             # what is factorised is a copy; so are the lengths of entries, and what they are divided by
             return 2 * sum(_size(plan, o) for o in step.operands)

@@ -100,7 +100,7 @@ def is_whole(step: Step) -> bool:
     (True, False)
     """
     match step.op:
-        case ops.Size() | ops.Range() | ops.Place() | ops.Position() | ops.Opposite():
+        case ops.Size() | ops.Range() | ops.Place() | ops.Position() | ops.Opposite() | ops.Occurring():
             return True
         case ops.Reduced("argmax" | "argmin"):
             return True

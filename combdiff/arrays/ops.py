@@ -399,11 +399,30 @@ class Placing(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class Occurring(Op):
+    """The values of an index that are among the operand's integers, and one of these in the place of each other."""
+
+    name: ClassVar[str] = "occurring"
+
+
+@dataclass(frozen=True, slots=True)
 class Scatter(Placing):
     """Zeros with the entries at their places; `adds` where some may coincide."""
 
     name: ClassVar[str] = "scatter"
     adds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counted(Op):
+    """How often index arrays say each place: a scatter that adds 1. Their axes lie at `places` of `rank` indices."""
+
+    name: ClassVar[str] = "counted"
+    places: Rows
+    rank: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return *self.places, (WHOLE,) * rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,16 +439,19 @@ class Sparse(Op):
 
     They are its rows in order, or those at the places in a third operand if it takes them `from_places`. Each is
     multiplied by its number in the last operand if they are `weighted`. Where places have several axes, rows have all
-    of these, or the first one only, and are then added at each of the places in a row of these.
+    of these, or the first one only, and are then added at each of the places in a row of these. With several `targets`
+    so many operands in the place of the second say the places, each along an axis of the result.
     """
 
     name: ClassVar[str] = "sparse"
     from_places: bool
     weighted: bool
+    targets: int = 1
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
-        rest = tuple(range(rank - 1))
-        return (*((WHOLE,) * (ranks[0] - len(rest))), *rest), *((WHOLE,) * r for r in ranks[1:]), (WHOLE, *rest)
+        rest = tuple(range(rank - self.targets))
+        out = (*(WHOLE,) * self.targets, *rest)
+        return (*((WHOLE,) * (ranks[0] - len(rest))), *rest), *((WHOLE,) * r for r in ranks[1:]), out
 
 
 @dataclass(frozen=True, slots=True)
@@ -633,6 +655,26 @@ class CumulativeExponentials(Cumulative):
 
 
 @dataclass(frozen=True, slots=True)
+class CumulativeExtremum(Cumulative):
+    """The largest of them, or the least, as `kind` says."""
+
+    name: ClassVar[str] = "cumextremum"
+    kind: str = "maximum"
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeTies(Cumulative):
+    """The mean of the first operand over the entries up to each one that are the largest of the second operand so far.
+
+    With `back` the transpose of that: the sum, over each entry and all behind it, of the first operand times the share
+    of the entry in the largest up to there.
+    """
+
+    name: ClassVar[str] = "cumties"
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Reduced(Op):
     """The product, the maximum or the minimum over some axes; where along one the extremum is first reached."""
 
@@ -685,6 +727,28 @@ class Fourier(Op):
     axis: int
     sign: int
     scaled: bool = False
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfFourier(Op):
+    """The first half, up to n // 2, of the transform with the sign − of real numbers; the rest are conjugates of it."""
+
+    name: ClassVar[str] = "half_fourier"
+    axis: int
+
+    def rows(self, ranks: Sequence[int], rank: int) -> Rows:
+        return _but(self.axis, rank), _but(self.axis, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class FromHalfFourier(Op):
+    """The real numbers whose transform an operand is the first half of."""
+
+    name: ClassVar[str] = "from_half_fourier"
+    axis: int
 
     def rows(self, ranks: Sequence[int], rank: int) -> Rows:
         return _but(self.axis, rank), _but(self.axis, rank)

@@ -293,21 +293,23 @@ class Plan(Shown):
                 return _CALL_FLOPS * self.entries(step)
             case ops.Correlated(by, apart):
                 return 2 * self.entries(step) * self.entries(step.operands[1]) * abs(by * apart) * parts
-            case ops.Sparse():
-                return 2 * self.entries(step.operands[1]) * prod(self.sizes.get(d, 1) for d in step.domains[1:]) * parts
+            case ops.Sparse(targets=targets):
+                rest = prod(self.sizes.get(d, 1) for d in step.domains[targets:])
+                return 2 * self.entries(step.operands[1]) * rest * parts
             case ops.Put():
                 return sum(map(self.entries, step.operands[step.op.base :])) * parts
             case Scan(body, domain):
                 return self.sizes.get(domain, domain.count or 1) * sum(map(body.plan.flops, body.plan.steps))
-            case ops.Fourier(axis):
-                # a butterfly takes ten operations for two numbers
-                n = self.sizes.get(step.domains[axis], step.domains[axis].count or 1)
-                return 5 * self.entries(step) * max(n - 1, 1).bit_length()
             case ops.Cross():
                 return 3 * self.entries(step) * (1, 4)[step.complex]
+            case ops.Fourier(axis) | ops.HalfFourier(axis) | ops.FromHalfFourier(axis) as op:
+                # a butterfly takes ten operations for two numbers, of real ones half of these
+                whole = max(step, *step.operands, key=self.entries)
+                n = self.sizes.get(whole.domains[axis], whole.domains[axis].count or 1)
+                return 5 * self.entries(whole) * max(n - 1, 1).bit_length() // (1 + (not isinstance(op, ops.Fourier)))
             case ops.Recursive():
                 return 2 * self.entries(step) * parts
-            case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing():
+            case ops.Sum() | ops.Cumulative() | ops.Reduced() | ops.Norm() | ops.Placing() | ops.Counted():
                 return self.entries(step.operands[0]) * parts
             case _:
                 return 0
@@ -496,14 +498,15 @@ _CALLED: Mapping[str, tuple[type[ops.Op], ...]] = {
     "reduce": (ops.Sum,),
     "cumulative sum": (ops.CumulativeSum,),
     "cumulative product": (ops.CumulativeProduct,),
+    "cumulative extremum": (ops.CumulativeExtremum, ops.CumulativeTies),
     "cumulative exponentials": (ops.CumulativeLogSumExp, ops.CumulativeExponentials),
-    "FFT": (ops.Fourier,),
+    "FFT": (ops.Fourier, ops.HalfFourier, ops.FromHalfFourier),
     "elementwise": (ops.Add, ops.Mul, ops.Power, ops.Where, ops.Conj, ops.Call),
     "user's function": (ops.Unknown,),
     "Newton's method": (Root,),
     "loop": (Scan,),
     "layout copy": (ops.LaidOut, ops.Stack),
-    "index array": (ops.Counting, ops.Position, ops.Opposite),
+    "index array": (ops.Counting, ops.Position, ops.Opposite, ops.Occurring),
 }
 """What operations are called in the table of costs; others have the names of their texts."""
 

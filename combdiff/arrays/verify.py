@@ -141,7 +141,7 @@ def _of_numbers(step: Step) -> Iterator[str]:
         case ops.Gather() | ops.Placing() | ops.Sparse():
             if step.complex != step.operands[0].complex:
                 yield "it is complex where what it is made of is"
-        case ops.Counting() | ops.Position() | ops.Opposite() | ops.Size() | ops.Norm():
+        case ops.Counting() | ops.Position() | ops.Opposite() | ops.Occurring() | ops.Size() | ops.Norm():
             if step.complex:
                 yield "places, sizes and norms are real"
 
@@ -151,6 +151,10 @@ def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
     match step.op:
         case ops.Gather() | ops.Placing() if not all(_holds_integers(o, arguments) for o in step.operands[1:]):
             yield "a place is no integer"
+        case ops.Counted() if step.complex or not all(_holds_integers(o, arguments) for o in step.operands):
+            yield "it counts integers"
+        case ops.Occurring() if step.rank != 1 or not _holds_integers(step.operands[0], arguments):
+            yield "it has one axis, and is made of integers"
         case ops.AsFloat() if step.complex or not (
             _holds_integers(step.operands[0], arguments) or is_whole(step.operands[0])
         ):
@@ -160,6 +164,8 @@ def _of_integers(step: Step, arguments: Collection[str]) -> Iterator[str]:
 def _holds_integers(step: Step, arguments: Collection[str]) -> bool:
     match step.op:
         case ops.Range() | ops.Place() | ops.Position() | ops.Opposite() | ops.Constant() | ops.Size():
+            return True
+        case ops.Occurring():
             return True
         case ops.Reduced("argmax" | "argmin"):
             return True
@@ -196,8 +202,8 @@ def _of_fields(step: Step) -> Iterator[str]:
             yield f"axes {axes} are not summed over"
         case ops.Flip(axis) | ops.Roll(axis) | ops.Cumulative(axis) | ops.Fourier(axis) if not 0 <= axis < step.rank:
             yield f"axis {axis} is not there"
-        case ops.Fourier(_, sign) if sign not in (-1, 1) or not step.complex:
-            yield "a transform is complex, and its sign is 1 or -1"
+        case ops.Fourier() | ops.HalfFourier() | ops.FromHalfFourier():
+            yield from _of_transform(step)
         case ops.Windows() as op:
             yield from _of_windows(step, op)
         case ops.Put() as op:
@@ -216,6 +222,17 @@ def _of_fields(step: Step) -> Iterator[str]:
                 yield "it has other axes, or other numbers, than this result of the loop"
         case ops.Gather(slots, rank) if any(slot and max(slot) >= rank for slot in slots):
             yield f"the index arrays have more than {rank} axes"
+
+
+def _of_transform(step: Step) -> Iterator[str]:
+    given = step.operands[0]
+    match step.op:
+        case ops.Fourier(_, sign) if sign not in (-1, 1) or not step.complex:
+            yield "a transform is complex, and its sign is 1 or -1"
+        case ops.HalfFourier(axis) if not step.complex or step.domains[axis] != given.domains[axis].half:
+            yield "half of a transform is complex, and has half the axis"
+        case ops.FromHalfFourier(axis) if step.complex or step.domains[axis].half != given.domains[axis]:
+            yield "what half of a transform gives is real, and has the whole axis"
 
 
 def _of_windows(step: Step, op: ops.Windows) -> Iterator[str]:

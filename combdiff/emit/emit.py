@@ -194,6 +194,8 @@ class FunctionText:
         if domain.common:
             text = f"min({', '.join(map(self.extent, domain.common))})"
             return f"max({text}, {least})" if least else text
+        if domain.of is not None and domain == domain.of.half:
+            return f"({self.extent(domain.of)} // 2 + 1)"
         if domain.of is not None and domain.less < 0:
             return f"({self.extent(domain.of)} + {-domain.less})"
         if domain.of is not None and domain.per > 1:

@@ -64,6 +64,10 @@ def opposite(w: Writer, step: Step, op: ops.Opposite) -> Text:
     return Text(f"{same} @ {w.spelling.arange.format(w.alone(step.domains[0]))}", PRODUCT)
 
 
+def occurring(w: Writer, step: Step, op: ops.Occurring) -> Text:
+    return Text(f"occurring({w.refer(step.operands[0]).code}, {w.alone(step.domains[0])})", ATOM)
+
+
 def pick(w: Writer, step: Step, op: ops.Pick) -> Text:
     marks = [":"] * step.operands[0].rank
     for axis, constant, domain in op.fixed:
@@ -220,7 +224,7 @@ def scattered(w: Writer, step: Step, op: ops.Scatter, values: Text, name: str) -
         return _added(w, step, op, name) if op.adds and w.spelling.added_at else _masked(w, step, op, name)
     if op.adds and w.spelling.add_flat and max(step.rank, op.rank) > 1:
         flat = name if step.rank == 1 else f"{name}.reshape(-1)"
-        places = _flat_places(w, step, op).at(ATOM)
+        places = _flat_places(w, step, step.operands[1:], op).at(ATOM)
         return [f"{name} = {zeros(w, step)}", w.spelling.add_flat.format(flat, places, values.at(ATOM))]
     alone = w.spelling.place if op.adds else "{0}"
     index = ", ".join(
@@ -254,13 +258,24 @@ def of_groups(w: Writer, step: Step, op: ops.Grouped) -> Text:
     return Text(f"{solver_of(step, w.spelling)}({w.shape(step.domains)}, ({places},), {values})", ATOM)
 
 
-def _flat_places(w: Writer, step: Step, op: ops.Scatter) -> Text:
+def counted(w: Writer, step: Step, op: ops.Counted) -> Text:
+    """How often each place is there; one that is out of range does not fit the shape."""
+    places = _flat_places(w, step, step.operands, op)
+    flat = places.code if op.rank == 1 else f"{places.at(ATOM)}.ravel()"
+    shape = ", ".join(map(w.alone, step.domains))
+    shape = ", ".join(map(w.alone, step.domains))
+    size = " * ".join(map(w.extent, step.domains)) if step.rank > 1 else shape
+    counts = w.spelling.counts.format(flat, size)
+    return filled(w.spelling.as_float, Text(f"{counts}.reshape({shape})", ATOM))
+
+
+def _flat_places(w: Writer, step: Step, places: Sequence[Step], op: ops.Scatter | ops.Counted) -> Text:
     """Where values are added, as places in the row of all entries."""
     whole = op.rank + step.rank - len(op.places)
     parts = []
     for n, domain in enumerate(step.domains):
         if n < len(op.places):
-            text = w.aligned(step.operands[n + 1], op.places[n], whole)
+            text = w.aligned(places[n], op.places[n], whole)
         else:
             axis = Text(w.spelling.arange.format(w.alone(domain)), ATOM)
             marks = [
@@ -303,22 +318,31 @@ def placed_values(w: Writer, step: Step, op: ops.Placing) -> Text:
 def sparse_product(w: Writer, step: Step, op: ops.Sparse) -> Text:
     """A matrix of an entry for each row that is added, times the rows; further axes are joined before."""
     rows, to, *rest = step.operands
+    rest = rest[op.targets - 1 :]
     flat = ".ravel()" if to.rank > 1 else ""
     # how many rows are added, how many there are, and at how many places each is
     added = f"{w.atom(to)}.size" if flat else w.alone(to.domains[0])
-    joined = rows.rank > step.rank
+    joined = rows.rank > step.rank - op.targets + 1
     count = added if joined else w.extent(rows.domains[0])
     each = " * ".join(w.extent(d) for d in to.domains[1:]) if flat and not joined else ""
     values = f"{w.atom(rest[-1])}{flat}" if op.weighted else w.spelling.ones.format(added)
     places = w.spelling.arange.format(w.alone(rows.domains[0]) if each else added)
     places = w.refer(rest[0]).code if op.from_places else f"{places}.repeat({each})" if each else places
-    matrix = w.spelling.sparse.format(
-        values, f"{w.atom(to)}{flat}" if flat else w.refer(to).code, places, f"{w.extent(step.domains[0])}, {count}"
-    )
-    if step.rank == 2 and not joined:
-        return Text(f"{matrix} @ {w.atom(rows)}", PRODUCT)
-    product = f"{matrix} @ {w.atom(rows)}.reshape({count}, -1)"
+    at = f"{w.atom(to)}{flat}" if flat else _of_targets(w, step, op)
+    size = " * ".join(map(w.extent, step.domains[: op.targets]))
+    matrix = w.spelling.sparse.format(values, at, places, f"{size}, {count}")
+    as_matrix = step.rank - op.targets == 1 and not joined
+    product = f"{matrix} @ {w.atom(rows)}" + ("" if as_matrix else f".reshape({count}, -1)")
     return Text(product, PRODUCT) if step.rank == 2 else Text(f"({product}).reshape({w.shape(step.domains)})", ATOM)
+
+
+def _of_targets(w: Writer, step: Step, op: ops.Sparse) -> str:
+    """In which row of the result each row is added: of several places, where they are in the row of all."""
+    parts = []
+    for n, places in enumerate(step.operands[1 : 1 + op.targets]):
+        strides = [w.extent(d) for d in step.domains[n + 1 : op.targets]]
+        parts.append((False, " * ".join([w.refer(places).at(PRODUCT if strides else ATOM), *strides])))
+    return chained(parts).code if len(parts) > 1 else w.refer(step.operands[1]).code
 
 
 def zeros(w: Writer, step: Step) -> str:

@@ -26,7 +26,7 @@ _RESERVED = (
 _RESERVED |= {"auto", "bool", "char", "const", "do", "for", "if", "new", "this", "using", "void", "while", "case"}
 _RESERVED |= {"short", "signed", "static", "struct", "switch", "union", "else", "enum", "goto", "delete", "template"}
 _SHOWN = (ops.View, ops.Roll, ops.Gather, ops.Broadcast, ops.LaidOut)
-_INDICES = (ops.Range, ops.Place, ops.Position, ops.Opposite)
+_INDICES = (ops.Range, ops.Place, ops.Position, ops.Opposite, ops.Occurring)
 
 
 def is_written(step: Step) -> bool:

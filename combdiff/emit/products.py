@@ -46,6 +46,8 @@ def cumulative(w: Writer, step: Step, op: ops.Cumulative) -> Text:
     solver = solver_of(step, w.spelling)
     if solver:
         forwards = Text(f"{solver}({', '.join(o.code for o in operands)}, {op.axis})", ATOM)
+    elif isinstance(op, ops.CumulativeExtremum):
+        forwards = Text(w.spelling.accumulate.format(op.kind, operands[0].code, op.axis), ATOM)
     else:
         forwards = Text(f"{operands[0].at(ATOM)}.{op.name}(axis={op.axis})", ATOM)
     return w.backwards(forwards, op.axis) if op.reverse else forwards
@@ -62,6 +64,17 @@ def fourier(w: Writer, step: Step, op: ops.Fourier) -> Text:
 def cross(w: Writer, step: Step, op: ops.Cross) -> Text:
     template = w.spelling.cross or f"{solver_of(step, w.spelling)}({{0}}, {{1}})"
     return Text(template.format(*(w.refer(o).code for o in step.operands)), ATOM)
+
+
+def half_fourier(w: Writer, step: Step, op: ops.HalfFourier) -> Text:
+    options = w.spelling.fourier_axis.format(op.axis) * (op.axis < step.rank - 1)
+    return Text(w.spelling.fourier.format("rfft", w.refer(step.operands[0]).code, options), ATOM)
+
+
+def from_half_fourier(w: Writer, step: Step, op: ops.FromHalfFourier) -> Text:
+    options = f", {w.alone(step.domains[op.axis])}"
+    options += w.spelling.fourier_axis.format(op.axis) * (op.axis < step.rank - 1)
+    return Text(w.spelling.fourier.format("irfft", w.refer(step.operands[0]).code, options), ATOM)
 
 
 def tensordot(w: Writer, step: Step, op: ops.Tensordot) -> Text:

@@ -196,6 +196,15 @@ class Domain:
         """
         return Domain(f"{self.name} / {per}", of=self, per=per)
 
+    @property
+    def half(self) -> Domain:
+        """The numbers up to half of how many values it has.
+
+        >>> [Domain("n").half.extent({Domain("n"): n}) for n in (1, 4, 5)]
+        [1, 3, 3]
+        """
+        return Domain(f"half of {self.name}", of=self, less=-1, per=2)
+
     def first(self, size: int) -> int:
         """The value that entry 0 of an axis with `size` entries stands for."""
         if self.lower is not None:

@@ -17,8 +17,10 @@ from combdiff.arrays.lower.signature import guessed_sizes
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
+from combdiff.arrays.passes.gathers.counts import with_counts
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.gathers.tables import with_tables
 from combdiff.arrays.passes.gathers.windows import with_windows
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
@@ -97,6 +99,11 @@ GRAPH = """(a::(N{e}) -> N{n}, b::(N{e}) -> N{n}, w::RV{e}, X::RM{n, m}, Y::RM{n
   sum((v, k), (h(v, k) - Y(v, k))^2)
 end"""
 EDGES = {"a": (20_000,), "w": (20_000,), "X": (2000, 20), "W": (20, 16), "Y": (2000, 16)}
+BIGRAM = """(a::(N{t}) -> N{m}, b::(N{t}) -> N{m}) -> (L::RM{m, m}) -> begin
+  P = (u, v) -> exp(L(u, v)) / sum(w, exp(L(u, w)))
+  sum(t, log(P(a(t), b(t))))
+end"""
+TEXT = {"a": (20_000,), "b": (20_000,), "L": (60, 60)}
 CASES: dict[str, Case] = {
     "lower_hartree_fock": Case(
         (EXAMPLES / "hartree_fock.cd").read_text(encoding="utf-8"), {"J": (6, 6, 6, 6), "C": (6, 2)}
@@ -147,6 +154,8 @@ CASES: dict[str, Case] = {
         "dask",
     ),
     "gathers": Case(GRAPH, EDGES, moved, "dask"),
+    "tables": Case(BIGRAM, TEXT, with_tables, "dask"),
+    "counts": Case(BIGRAM, TEXT, with_counts, "dask"),
     "sparse_products": Case(GRAPH, EDGES, with_sparse_products, "dask"),
     "fourier": Case(
         "(w::CV{n}) -> (x::CV{n}) -> begin; P = (k, j) -> exp(-2 * pi * im * k * j / n);"

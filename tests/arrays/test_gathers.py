@@ -16,6 +16,7 @@ from combdiff.arrays.plan import Plan, Step
 from combdiff.arrays.text import read, text
 from combdiff.arrays.verify import verify
 from combdiff.emit.emit import emit, spelling_of
+from combdiff.meaning.evaluate import evaluate
 from tests.arrays.pass_texts import GRAPH
 
 LAYERS = """(a::(N{e}) -> N{n}, b::(N{e}) -> N{n}, w::CV{e}, X::CM{n, m}, Y::CM{n, o}) ->
@@ -32,6 +33,8 @@ SEVERAL = """(b::(N{e}, N{p}) -> N{n}, W::RM{e, p}, X::(N{e}, N{p}, N{m}) -> R) 
   s = (v, d) -> sum((e, k), delta(b(e, k), v, W(e, k) * Y(e, d))) + sum((e, k), delta(b(e, k), v, X(e, k, d))) + Z(v, d)
   sum((v, d), s(v, d)^3)
 end"""
+PAIRS = """(a::(N{e}) -> N{n}, b::(N{e}) -> N{o}, w::CV{e}, V::CM{e, p}) -> (T::(N{n}, N{o}, N{p}) -> C) ->
+  sum((e, k), abs2(w(e) * T(a(e), b(e), k) - V(e, k)))"""
 SMALL = {"e": 30, "n": 7, "m": 5, "o": 4, "p": 3}
 WIDE = {"e": 20_000, "n": 500, "m": 40, "o": 10, "p": 20}
 
@@ -42,16 +45,26 @@ def given(program: str, sizes: dict[str, int]) -> dict[str, np.ndarray]:
     found = {}
     axes = {"a": "e", "b": "e", "w": "e", "X": "nm", "Y": "no", "W": "mo", "V": "po"}
     axes |= {"b": "ep", "W": "ep", "X": "epm", "Y": "em", "Z": "nm"} if program is SEVERAL else {}
-    axes |= {"W": "mp"} if program is LAYERS else {"V": "emo", "T": "nmo"} if program is CUBES else {}
+    axes |= {"V": "ep", "T": "nop"} if program is PAIRS else {}
+    axes |= (
+        {"W": "mp"}
+        if program is LAYERS
+        else {}
+        if program is PAIRS
+        else {"V": "emo", "T": "nmo"}
+        if program is CUBES
+        else {}
+    )
     for name, of in axes.items():
         if f"{name}::" not in program:
             continue
         shape = tuple(sizes[axis] for axis in of)
         if name in "ab":
-            found[name] = rng.integers(0, sizes["n"], shape)
+            found[name] = rng.integers(0, sizes["o" if program is PAIRS and name == "b" else "n"], shape)
         else:
             found[name] = rng.normal(size=shape) / 4
-            found[name] = found[name] + 1j * rng.normal(size=shape) / 4 if f"{name}::C" in program else found[name]
+            complex_too = f"{name}::C" in program or (program is PAIRS and name == "T")
+            found[name] = found[name] + 1j * rng.normal(size=shape) / 4 if complex_too else found[name]
     return found
 
 
@@ -104,7 +117,7 @@ def test_each_law_keeps_the_value_wherever_it_applies(program: str, law: moving.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [GRAPH, LAYERS, CUBES, SEVERAL])
+@pytest.mark.parametrize("program", [GRAPH, LAYERS, CUBES, SEVERAL, PAIRS])
 def test_rows_that_are_added_are_a_sparse_product(program: str) -> None:
     plan = plan_of(program, SMALL, "dask")
     plan = with_numbers(plan) if program in (GRAPH, LAYERS) else plan
@@ -132,6 +145,23 @@ def test_weighted_rows_for_several_places_are_not_made_for_each_of_them() -> Non
     sums = [s for s in plan.steps if isinstance(s.op, ops.Sparse)]
     assert sorted(s.operands[0].rank for s in sums) == [2, 3]
     assert all(s.op.weighted == (s.operands[0].rank == 2) for s in sums if isinstance(s.op, ops.Sparse))
+
+
+def test_rows_at_the_places_of_two_arrays_are_a_sparse_product() -> None:
+    source = cd.grad(PAIRS).source(**{name: array.shape for name, array in given(PAIRS, WIDE).items()})
+    assert "(a * o + b, np.arange(e))" in source and "np.add.at" not in source, source
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
+def test_rows_at_the_places_of_two_arrays_have_the_value_of_the_program(n: int) -> None:
+    sizes = {"e": 3 * n, "n": n, "m": 2, "o": n + 1, "p": 3}
+    arrays = given(PAIRS, sizes)
+    d = cd.grad(PAIRS)
+    made = with_sparse_products(plan_of(PAIRS, sizes, "dask"), 1)
+    assert any(isinstance(s.op, ops.Sparse) for s in made.steps)
+    *given_arrays, T = (arrays[a.name] for a in made.arguments)
+    expected = evaluate(d.term, {})(*given_arrays)(T)  # type: ignore[operator]  # a function of all of them
+    np.testing.assert_allclose(run(made, arrays)[1], expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -192,7 +222,7 @@ def test_definitions_of_value_and_gradient_are_computed_once() -> None:
     end"""
     d = cd.grad(program)
     plan = d.plan(g=(2000,), u=(50,), x=(2000,), value=True)
-    assert sum(isinstance(s.op, ops.Scatter) for s in plan.steps) == 4
+    assert sum(isinstance(s.op, ops.Scatter | ops.Counted) for s in plan.steps) == 4
     assert d.check()
 
 

@@ -78,3 +78,19 @@ def test_whole_powers_beside_roots_have_values_at_negative_numbers() -> None:
 def test_complex_powers_stay_powers() -> None:
     text = source("(z::CV) -> sum(i, abs2(z(i)^(4/3) + z(i)^(1/3)))")
     assert text.count("np.power") == 2
+
+
+INVERSES = (
+    "(x::RV) -> begin w = i -> 1 / (1 + x(i)^2); sum(i, exp(w(i)) + x(i) / w(i) + sin(x(i)) / (1 + x(i)^2)^2) end"
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+def test_inverses_are_divided_for_once(size: int) -> None:
+    text = source(INVERSES)
+    assert text.count("/") == 1, text
+    x = np.random.default_rng(size).normal(size=size)
+    d, value = cd.grad(INVERSES), cd.simplified(INVERSES)
+    expected = evaluate(value.term, {})(x), evaluate(d.term, {})(x)  # type: ignore[operator]
+    for found, wanted in zip(d.compile(value=True)(x), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)

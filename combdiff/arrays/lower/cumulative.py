@@ -115,7 +115,7 @@ def cumulative(
     >>> found.along == j, found.bound == i, found.lag, found.reverse
     (True, True, 0, False)
     """
-    factors, finite = tuple(_guarded_factors(body)), finite or Finite()
+    factors, finite = tuple(guarded_factors(body)), finite or Finite()
     conditions = dict.fromkeys(c for guard, _ in factors for c in guard)
     found = [c for condition in conditions for c in _cumulative(summed, condition, factors, finite)]
     best = min(found, key=lambda c: c.time(sizes), default=None)
@@ -128,7 +128,7 @@ def shares_apart(
     summed: Sequence[Var], body: Term, sizes: Mapping[Domain, int], finite: Callable[[Term], bool]
 ) -> Term | None:
     """Σ_j p(i, j) (a(i) − b(j)) as two sums, where p are shares in sums up to an index and each is a cumulative one."""
-    factors = list(_guarded_factors(body))
+    factors = list(guarded_factors(body))
     if not any(_is_share(f) for _, f in factors):
         return None
     for n, (_, f) in enumerate(factors):
@@ -170,22 +170,22 @@ def is_running_share(value: Term) -> bool:
             return False
 
 
-def _guarded_factors(t: Term, around: Guard = ()) -> Iterator[tuple[Guard, Term]]:
+def guarded_factors(t: Term, around: Guard = ()) -> Iterator[tuple[Guard, Term]]:
     """What a term is a product of, with the conditions that each factor stands under."""
     match t:
         case Mul(factors):
             for f in factors:
-                yield from _guarded_factors(f, around)
+                yield from guarded_factors(f, around)
         case Indicator():
-            yield from _guarded_factors(t.body, (*around, condition_of(t)))
+            yield from guarded_factors(t.body, (*around, condition_of(t)))
         case Conj(u):
-            yield from ((guard, conj(f)) for guard, f in _guarded_factors(u, around))
+            yield from ((guard, conj(f)) for guard, f in guarded_factors(u, around))
         case App(Reduce("softmax") as shares, (index,)) if at := {shares.indices[0]: index}:
             guard, weight = unguarded(substitute(shares.mark, at))
             if not guard:
                 yield around, t
                 return
-            yield from _guarded_factors(weight, (*around, *guard))
+            yield from guarded_factors(weight, (*around, *guard))
             logarithm = reduction("logsumexp", shares.indices, shares.mark, shares.body)
             yield (*around, *guard), Call("exp", (sub(substitute(unguarded(shares.body)[1], at), logarithm),))
         case _:

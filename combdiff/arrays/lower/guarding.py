@@ -9,14 +9,17 @@ the one place where arguments are made safe.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 
 from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.conditions import common, compared_in, conditions_of, solution
 from combdiff.arrays.lower.cumulative import Cumulative, may_be_of_nothing
 from combdiff.arrays.lower.indexing import affine, position, shifted
+from combdiff.arrays.lower.inner.running import Tied
 from combdiff.arrays.passes.contractions.paths import Network
 from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.choices import Choice, Row, choice_of
@@ -43,6 +46,7 @@ from combdiff.terms.terms import (
     is_integer_valued,
     mul,
     number,
+    substitute,
     total,
 )
 from combdiff.terms.types import COMPLEX, REAL, Index, Map
@@ -208,6 +212,35 @@ class Guarding(ABC):
                 exponent = self.arrays.total([(ONE, exponent), (ONE, self._logarithm(c.summand))])
         return self._up_to(c, ops.CumulativeLogSumExp, (exponent, self._lowest))
 
+    def cumulated_extremum(self, c: Cumulative, kind: str, value: Value) -> Value:
+        """The largest, or the least, of numbers up to an index: of none of them −∞, or ∞."""
+        nothing = self._lowest if kind == "maximum" else self.arrays.named("inf")
+        return self._up_to(c, partial(ops.CumulativeExtremum, kind=kind), (value, nothing))
+
+    def cumulated_ties(self, c: Tied, numbers: Value, wanted: Sequence[Var]) -> Value:
+        """A sum over shares in maxima of `numbers` up to an index, times what else there is."""
+        up = c.up
+        weight = self.scalar(c.weight if c.back else substitute(c.weight, {c.at: up.along}))
+        if c.back:
+            weight = self._over(weight, up.bound)
+            weight = shifted(self.arrays, weight, up.bound, up.along, -up.lag if up.reverse else up.lag)
+            for condition in existing((replace(up.condition, equal=True),), {up.bound}):
+                weight = self.where(condition, weight, ZERO, weight.labels)
+        labels = tuple(dict.fromkeys((*numbers.labels, *weight.labels, up.along)))
+        steps = tuple(self.arrays.arranged(value, labels) for value in (weight, numbers))
+        op = ops.CumulativeTies(labels.index(up.along), up.reverse, c.back)
+        found = Value(self.arrays.builder.step(op, steps, map(domain_of, labels), weight.step.complex), labels)
+        if c.back:
+            found = Value(found.step, tuple(c.at if v == up.along else v for v in labels))
+        else:
+            found = self._met(found, up, None)
+        return self.scalar(total(c.rest, mul(c.factor, self._entry(found))), wanted)
+
+    def _over(self, value: Value, index: Var) -> Value:
+        """The value with an axis for an index."""
+        labels = (*value.labels, index)
+        return value if index in value.labels else Value(self.arrays.arranged(value, labels), labels)
+
     def _cumulated(self, c: Cumulative) -> Value:
         if c.exponent is None:
             with self.under(both(self.guards, (c.condition,))):
@@ -246,7 +279,11 @@ class Guarding(ABC):
         return self.arrays.product(MINUS_ONE, [self.arrays.named("inf")])
 
     def _up_to(
-        self, c: Cumulative, op: type[ops.Cumulative], *summed: tuple[Value, Value | None], level: Term | None = None
+        self,
+        c: Cumulative,
+        op: Callable[[int, bool], ops.Cumulative],
+        *summed: tuple[Value, Value | None],
+        level: Term | None = None,
     ) -> Value:
         """What is made of all entries up to an index, of each operand and of what adds nothing to it (None: 0)."""
         own = c.along if c.reverse else c.bound
@@ -259,8 +296,7 @@ class Guarding(ABC):
         steps = tuple(self.arrays.arranged(value, labels) if len(values) > 1 else value.step for value in values)
         made = op(labels.index(own), c.reverse)
         found = Value(self.arrays.builder.step(made, steps, map(domain_of, labels), steps[0].complex), labels)
-        nothing = self._lowest if op is ops.CumulativeLogSumExp else None
-        return self._met(found, c, nothing) if c.reverse else found
+        return self._met(found, c, summed[0][1]) if c.reverse else found
 
     def _met(self, value: Value, c: Cumulative, nothing: Value | None) -> Value:
         """The entries for the values of `bound` that end the sums; what adds nothing where there is no such entry."""

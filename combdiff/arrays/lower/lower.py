@@ -39,9 +39,10 @@ from combdiff.arrays.lower.factoring import declared, factored
 from combdiff.arrays.lower.guarding import Guarding, comparisons
 from combdiff.arrays.lower.indexing import affine, entry, scatter
 from combdiff.arrays.lower.inner.looping import Looping, with_definitions_once
+from combdiff.arrays.lower.inner.running import tied
 from combdiff.arrays.lower.inner.solving import Solving, with_equations
 from combdiff.arrays.lower.inverses import solved
-from combdiff.arrays.lower.reducing import entry_of_ties, place_of, reduced
+from combdiff.arrays.lower.reducing import entry_of_ties, over_ties, place_of, reduced
 from combdiff.arrays.lower.respelling.groups import with_groups_apart
 from combdiff.arrays.lower.respelling.respelled import respelled
 from combdiff.arrays.lower.signature import (
@@ -59,7 +60,7 @@ from combdiff.arrays.passes.contractions.sharing import Shared
 from combdiff.arrays.passes.entries import written_at
 from combdiff.arrays.passes.other_orders import in_one_order
 from combdiff.arrays.passes.outer_products import stacked
-from combdiff.arrays.passes.roots import with_roots_shared
+from combdiff.arrays.passes.roots import with_inverses_once, with_roots_shared
 from combdiff.arrays.passes.scaling import scaled_early
 from combdiff.arrays.passes.translations import translated
 from combdiff.arrays.plan import Plan, Step, interned
@@ -205,6 +206,7 @@ class _Lowering(Looping, Guarding):
         outputs, self.names = solved(outputs, self.names, self.sizes)
         outputs, self.names = factored(outputs, self.names, self.sizes)
         outputs, self.names = in_one_order(*interned(outputs, self.names), self.sizes)
+        outputs, self.names = with_inverses_once(*interned(outputs, self.names))
         outputs, self.names = with_roots_shared(*interned(outputs, self.names))
         taken = self.parameters.used(self.taken(arguments, outputs), outputs)
         sizes = self.sizes | sizes_of_parts(outputs, self.sizes)
@@ -376,6 +378,9 @@ class _Lowering(Looping, Guarding):
         apart = with_windows_apart(summed, body, self.finite)
         if apart is not None:
             return self._contracted(summed, apart, (), wanted)
+        shares = tied(summed, body, self.sizes)
+        if shares is not None:
+            return over_ties(self, shares, wanted)
         if cumulative(summed, body, self.sizes, self.finite) is None:
             within = shares_apart(summed, body, self.sizes, self.finite) or self.summed_within(summed, body)
             if within is not None:
@@ -393,6 +398,9 @@ class _Lowering(Looping, Guarding):
         up_to = cumulative(remaining, body, self.sizes, self.finite)
         if up_to is not None:
             return self.cumulated(up_to, wanted)
+        shares = tied(remaining, body, self.sizes)
+        if shares is not None:
+            return over_ties(self, shares, wanted)
         network = Network(remaining, wanted)
         self._collect(body, False, network)
         self.place_masks(network)
@@ -448,6 +456,8 @@ class _Lowering(Looping, Guarding):
         if t.free.isdisjoint(network.summed) or distributed(t.indices, t.body) is not None:
             return False
         if (self.has_delta and mentions_delta(t)) or cumulative(t.indices, t.body, self.sizes, self.finite) is not None:
+            return False
+        if tied(t.indices, t.body, self.sizes) is not None:
             return False
         return len(network.operands) < WIDEST and closed_form(t) not in self.repeated
 

@@ -2,6 +2,7 @@
 
 norm(k -> x(j, k))         one step, which takes care of squares that overflow
 prod(j, j != i, x(j))      the product of all entries before i times that of all behind it: no division by zero
+maximum(j, j <= i, x(j))   a running maximum
 maximum(j, c, x(j))        the maximum of x(j) − [not c] ∞
 ties(j, x(j))(k)           [max x ≤ x(k)] over how many there are
 logsumexp(j, x(j))         M + log Σ exp(x − M), with M the maximum: nothing overflows
@@ -14,6 +15,7 @@ argmax(j, c, x(j))         where x = max x and c first holds, so that what takes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from operator import is_
 from typing import Protocol
@@ -22,6 +24,7 @@ from combdiff.arrays import ops
 from combdiff.arrays.lower.arrays import Arrays, Value, domain_of
 from combdiff.arrays.lower.cumulative import Cumulative, cumulative_logarithm
 from combdiff.arrays.lower.indexing import Affine, affine, entry, grouped, position, scatter, shifted
+from combdiff.arrays.lower.inner.running import Tied, running_extremum
 from combdiff.arrays.lower.respelling.groups import GROUPED, Groups
 from combdiff.arrays.numbers import is_whole
 from combdiff.arrays.plan import Step, ordered
@@ -30,10 +33,25 @@ from combdiff.canon.canonical import laws_of_matrix
 from combdiff.canon.closed import derived_symmetries
 from combdiff.canon.definite import has_factor
 from combdiff.terms.conditions.comparing import Relation, body_of_reduction, comparison_of, is_weighted
-from combdiff.terms.conditions.guards import Condition, Finite, Guard, held, under, unguarded
+from combdiff.terms.conditions.guards import Condition, Finite, Guard, both, held, under, unguarded
 from combdiff.terms.laws.matrices import Matrix, matrices_of, numbers_of, slopes_of_numbers
 from combdiff.terms.nodes import ALONG, ARRAYS, MATRICES, OF_MATRICES, SYMMETRISING, VECTORS
-from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Const, Lam, Reduce, Term, Var, add, fresh, inlined, number
+from combdiff.terms.terms import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    App,
+    Const,
+    Lam,
+    Reduce,
+    Term,
+    Var,
+    add,
+    fresh,
+    inlined,
+    number,
+    reduction,
+)
 from combdiff.terms.types import HERMITIAN, SYMMETRIC, Index, Map, Symmetry, is_complex
 
 _UPWARDS = frozenset({"maximum", "argmax", "ties", "logsumexp", "softmax"})
@@ -46,6 +64,7 @@ class Lowering(Protocol):
     arrays: Arrays
     defined: Sequence[Binding]
     finite: Finite
+    guards: Guard
 
     def scalar(self, t: Term, wanted: Sequence[Var] = ()) -> Value:
         """A number that depends on indices."""
@@ -61,6 +80,18 @@ class Lowering(Protocol):
         """The logarithm of a cumulative sum of exponentials."""
         ...
 
+    def cumulated_extremum(self, c: Cumulative, kind: str, value: Value) -> Value:
+        """The largest, or the least, of numbers up to an index."""
+        ...
+
+    def cumulated_ties(self, c: Tied, numbers: Value, wanted: Sequence[Var]) -> Value:
+        """A sum over shares in maxima up to an index."""
+        ...
+
+    def under(self, guards: Guard) -> AbstractContextManager[None]:
+        """What is lowered meanwhile stands under these guards."""
+        ...
+
 
 def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     """`prod`, `maximum`, `logsumexp` … as an array over the indices that it depends on."""
@@ -73,6 +104,8 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
             return _of_groups(low, groups)
     else:
         groups = None
+    if (up := running_extremum(t)) is not None and (found := _up_to(low, t, up)) is not None:
+        return found
     if t.kind == "logsumexp":
         running = cumulative_logarithm(t)
         if running is not None:
@@ -93,6 +126,25 @@ def reduced(low: Lowering, t: Reduce, wanted: Sequence[Var]) -> Value:
     rest = tuple(v for v in value.labels if v not in t.indices)
     step = low.arrays.builder.step(ops.Reduced(t.kind, axes), (value.step,), map(domain_of, rest), value.step.complex)
     return Value(step, rest)
+
+
+def _up_to(low: Lowering, t: Reduce, up: Cumulative) -> Value | None:
+    """An extremum up to an index, of the numbers that take part."""
+    assert up.exponent is not None, "the numbers"
+    alone = reduction(t.kind, t.indices, up.summand, up.exponent)
+    if not isinstance(alone, Reduce) or alone.indices != t.indices:
+        return None
+    with low.under(both(low.guards, (up.condition,))):
+        numbers = _floating(low, _over(low, _barred(low, alone), t.indices))
+    return low.cumulated_extremum(up, t.kind, numbers)
+
+
+def over_ties(low: Lowering, c: Tied, wanted: Sequence[Var]) -> Value:
+    """A sum over shares in maxima up to an index."""
+    assert c.up.exponent is not None, "the numbers"
+    with low.under(both(low.guards, (c.up.condition,))):
+        numbers = _floating(low, _over(low, low.scalar(c.up.exponent), (c.up.along,)))
+    return low.cumulated_ties(c, numbers, wanted)
 
 
 def _of_groups(low: Lowering, t: Groups) -> Value:

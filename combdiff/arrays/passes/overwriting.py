@@ -36,7 +36,7 @@ _FRESH = (
     ops.Stack,
 )
 _ENTRYWISE = (ops.Add, ops.Mul, ops.Power, ops.Call, ops.Conj)
-_COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite)
+_COUNTED = (ops.Range, ops.Place, ops.Position, ops.Opposite, ops.Occurring)
 _VIEWING = (ops.Permute, ops.Pick, ops.Flip, ops.Diagonal, ops.Lower, ops.Gather, ops.Roll, ops.Window, ops.Filled)
 _SUMS = (
     ops.Add,

@@ -3,6 +3,8 @@
     x^(4/3), x^(-1/3), x^(7/6)   become, with   r = x^(1/6),   x r^2,   1 / r^2,   x r
     x^(-1/4)                     becomes          r = √√x,       1 / r
 
+    1 / w, 1 / x^2               become, with   w = 1 / x,       x, w^2
+
 A root of a negative number is nan, and so are these products of it; whole powers are products of the array itself.
 """
 
@@ -53,6 +55,39 @@ def with_roots_shared(outputs: Sequence[Step], names: Mapping[Step, str]) -> tup
         else:
             new[step] = builder.first(step if operands == step.operands else replace(step, operands=operands))
     return tuple(new[o] for o in outputs), {new.get(step, step): name for step, name in names.items()}
+
+
+def with_inverses_once(outputs: Sequence[Step], names: Mapping[Step, str]) -> tuple[tuple[Step, ...], dict[Step, str]]:
+    """The outputs and the names of steps, without inverses of inverses, and with squares of inverses that there are."""
+    steps = ordered(outputs)
+    inverted = {step.operands[0] for step in steps if _is_power(step, -1)}
+    if not inverted:
+        return tuple(outputs), dict(names)
+    builder = Builder()
+    new: dict[Step, Step] = {}
+    for step in steps:
+        operands = tuple(new[o] for o in step.operands)
+        if _is_power(step, -1) and _is_power(step.operands[0], -1):
+            new[step] = new[step.operands[0].operands[0]]
+        elif _is_power(step, -2) and step.operands[0] in inverted:
+            one, two = (builder.step(ops.Constant(number(n)), (), (), False) for n in (-1, 2))
+            inverse = builder.step(step.op, (operands[0], one), step.domains, step.complex)
+            new[step] = builder.step(step.op, (inverse, two), step.domains, step.complex)
+        else:
+            new[step] = builder.first(step if operands == step.operands else replace(step, operands=operands))
+    kept: dict[Step, str] = {}
+    for step, name in names.items():
+        kept.setdefault(new.get(step, step), name)
+    return tuple(new[o] for o in outputs), kept
+
+
+def _is_power(step: Step, n: int) -> bool:
+    """Whether a step is this power of an array, entry by entry."""
+    match step.op:
+        case ops.Power(places=places) if step.rank and places[0] == tuple(range(step.rank)):
+            return exponent_of(step.operands[1]) == n and step.complex == step.operands[0].complex
+        case _:
+            return False
 
 
 def _exponent(step: Step) -> Fraction | None:

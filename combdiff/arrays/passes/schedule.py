@@ -12,8 +12,10 @@ from combdiff.arrays import ops
 from combdiff.arrays.liveness import peak
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
+from combdiff.arrays.passes.gathers.counts import with_counts
 from combdiff.arrays.passes.gathers.moving import moved
 from combdiff.arrays.passes.gathers.sparse import with_sparse_products
+from combdiff.arrays.passes.gathers.tables import with_tables
 from combdiff.arrays.passes.gathers.windows import with_windows
 from combdiff.arrays.passes.logistic import with_exponentials_shared
 from combdiff.arrays.passes.loops.captured import with_contiguous_captures
@@ -46,10 +48,16 @@ class Library(Protocol):
     def sparse(self) -> str: ...
 
     @property
+    def counts(self) -> str: ...
+
+    @property
     def filters(self) -> bool: ...
 
     @property
     def windows(self) -> bool: ...
+
+    @property
+    def tables(self) -> bool: ...
 
     @property
     def watches(self) -> bool: ...
@@ -100,8 +108,10 @@ def suited(plan: Plan, library: Library, windows: bool = True) -> Plan:
     plan = with_convolutions_transformed(with_fourier_transforms(plan)) if library.fourier else plan
     plan = with_windows(plan) if library.windows and windows else plan
     plan = with_exponentials_shared(plan) if library.shares_exponentials else plan
+    plan = with_tables(plan) if library.tables else plan
     plan = moved(plan) if library.add_at else plan
-    return with_sparse_products(plan) if library.sparse else plan
+    plan = with_sparse_products(plan) if library.sparse else plan
+    return with_counts(plan) if library.counts else plan
 
 
 def _checkpointed(plan: Plan, library: Library) -> Plan:

@@ -60,6 +60,7 @@ class Spelling:
     elides: bool = False  # whether an expression is written over operands that nothing else holds
     conj: str = "{0}.conj()"
     copy: str = "{0}.copy()"
+    tables: bool = False  # whether rows are taken once for each value of an index if that is less to do
     filters: bool = False  # whether a loop that is linear in its state is a call of a function among the solvers
     windows: bool = False  # whether arrays may be views in which parts of another one overlap
     fill_diagonal: str = ""  # a statement that writes a number into the diagonal of a matrix
@@ -72,6 +73,9 @@ class Spelling:
     # along axes: the array, the axes, a comma if there are any; of nothing they are −∞ and ∞, where that is known
     largest: str = "{0}.max({1})"
     least: str = "{0}.min({1})"
+
+    # the extremum up to each entry: maximum or minimum, the array, the axis; a solver where it is empty
+    accumulate: str = ""
 
     # axes and entries
     # a copy in C order, if the array does not lie so; nothing where memory is not the caller's concern
@@ -97,6 +101,8 @@ class Spelling:
     decrease: str = "{0}[{3}] -= {2}"
     add_at: str
     add_flat: str = ""  # the same of all entries in a row, where that is quicker: array, one index array, values
+    # how often each of the integers below a number is in a row, where that is quicker than to add 1 at each place
+    counts: str = ""
     # the fast Fourier transform: fft or ifft, the array, options, among them an axis that is not the last
     fourier: str = ""
     fourier_axis: str = ", axis={0}"

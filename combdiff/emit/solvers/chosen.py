@@ -40,6 +40,7 @@ _ALWAYS: dict[type[ops.Op], str] = {
     ops.Correlated: "correlated",
     ops.CumulativeLogSumExp: "cumulative_logsumexp",
     ops.CumulativeExponentials: "cumulative_exponentials",
+    ops.Occurring: "occurring",
 }
 """What each step with such an operation calls."""
 
@@ -55,8 +56,8 @@ def solver_of(step: Step, spelling: Spelling) -> str:
             return "with_an_entry"
         case ops.Windows(shared=shared):
             return "windows" if shared is None else "overlapping_windows"
-        case ops.Grouped(kind=kind):
-            return f"{kind}_at"
+        case ops.Grouped() | ops.CumulativeExtremum() | ops.CumulativeTies() as op:
+            return _of_extrema(op, spelling)
         case ops.Scatter(adds=True) | ops.Cross() | Scan():
             return _in_place_of_the_library(step.op, spelling)
         case Root(equation):
@@ -92,6 +93,16 @@ def _in_place_of_the_library(op: ops.Op, spelling: Spelling) -> str:
             return "" if spelling.loops else "scan"
         case _:
             return "" if spelling.add_at else spelling.added_at
+
+
+def _of_extrema(op: ops.Grouped | ops.CumulativeExtremum | ops.CumulativeTies, spelling: Spelling) -> str:
+    match op:
+        case ops.Grouped(kind=kind):
+            return f"{kind}_at"
+        case ops.CumulativeExtremum(kind=kind):
+            return "" if spelling.accumulate else f"cumulative_{kind}"
+        case ops.CumulativeTies(back=back):
+            return "sums_of_cumulative_ties" if back else "means_of_cumulative_ties"
 
 
 def _newton(residual: Step, *slopes: Step) -> str:

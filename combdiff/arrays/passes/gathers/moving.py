@@ -33,7 +33,7 @@ _MOST = 40_000  # sites times steps: beyond, trying takes longer than a call is 
 def moved(plan: Plan) -> Plan:
     """The plan with gathers and scatters where they cost least; the same plan where they stay."""
     sites = [step for step in plan.steps if _is_site(step)]
-    gathers = any(_is_by_rows(step) for step in plan.steps)
+    gathers = any(_is_by_rows(step) or _is_by_entries(step) for step in plan.steps)
     if not gathers or not sites or plan.loops or len(sites) * len(plan.steps) > _MOST:
         return plan
     found = _Search(plan, tuple(sites)).least()
@@ -114,6 +114,11 @@ def _is_by_rows(step: Step) -> bool:
             return False
 
 
+def _is_by_entries(step: Step) -> bool:
+    """Whether entries at the places of several arrays of integers are added up."""
+    return isinstance(step.op, ops.Sum) and _of_entries(step) is not None
+
+
 def _is_site(step: Step) -> bool:
     """Whether a law may apply to a step, perhaps once others have changed what it is made of."""
     return isinstance(step.op, ops.Tensordot | ops.Sum) or (isinstance(step.op, ops.Scatter) and _is_by_rows(step))
@@ -125,9 +130,13 @@ def _is_site(step: Step) -> bool:
 def rows_after(step: Step) -> Step | None:
     """X[a] @ W as (X @ W)[a], and Σ_e X[a(e), d] Z(e, k) as Xᵀ scatter(Z, a), for the first factor that is so.
 
-    Of a sum of rows, Σ_e X[a(e), d], Z is 1.
+    Of a sum of rows, Σ_e X[a(e), d], or of entries, Σ_e X[a(e), b(e)], Z is 1.
     """
-    return _of_rows(step) if isinstance(step.op, ops.Sum) else _of_factor(step, 0) or _of_factor(step, 1)
+    return (
+        _of_rows(step) or _of_entries(step)
+        if isinstance(step.op, ops.Sum)
+        else _of_factor(step, 0) or _of_factor(step, 1)
+    )
 
 
 def rows_of_second_after(step: Step) -> Step | None:
@@ -166,10 +175,29 @@ def _of_rows(step: Step) -> Step | None:
     own = taken(step.operands[0], row)
     if own is None or {*own.indices} != {*row}.difference(out):
         return None
-    one = Step(ops.Constant(ONE), (), (), False)
-    ones = Step(ops.Broadcast(()), (one,), own.places.domains, False)
-    values = replace(own.weighted, core=Labelled(ones, own.indices))
+    values = replace(own.weighted, core=Labelled(_ones(own.places), own.indices))
     return product(added(values, own.indices, own.places, own.rows.domain(NEW)), own.rows, out).step
+
+
+def _ones(places: Step) -> Step:
+    """1 for each of some places."""
+    return Step(ops.Broadcast(()), (Step(ops.Constant(ONE), (), (), False),), places.domains, False)
+
+
+def _of_entries(step: Step) -> Step | None:
+    """A sum of what is read at the places of several arrays of integers, as a product with how often each place is."""
+    match step.op, step.operands[0].op:
+        case ops.Sum(axes), ops.Gather(slots, rank) as op if rank and len(op.gathered) > 1:
+            first = op.gathered[0] if op.neighbours else 0
+            array, *places = step.operands[0].operands
+            every = tuple(range(rank))
+            if {s for s in slots if s is not None} != {every} or {*axes} != {*range(first, first + rank)}:
+                return None
+        case _:
+            return None
+    scatter = ops.Scatter(every, (every,) * len(places), rank, True)
+    counts = Step(scatter, (_ones(places[0]), *places), tuple(array.domains[n] for n in op.gathered), False)
+    return Step(ops.Tensordot(tuple(range(len(places))), op.gathered), (counts, array), step.domains, array.complex)
 
 
 def _of_sum(step: Step) -> Step | None:

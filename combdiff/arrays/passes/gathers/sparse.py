@@ -3,6 +3,7 @@
     t = np.zeros((n, m)); np.add.at(t, b, w[:, None] * X[a])        an entry at a time, and an array of all rows before
     t = sparse.coo_array((w, (b, a)), shape=(n, len(X))) @ X        a row at a time
 
+Places of two arrays, b(e) and c(e), are those of one, b · n + c, in the rows of a matrix.
 The matrix has an entry for each value of e. It is made at each call, which takes as long as adding few short rows.
 """
 
@@ -41,16 +42,18 @@ def _is_long(plan: Plan, step: Step, large: int) -> bool:
     """Whether it adds many entries, in rows that lie one after the other."""
     if not isinstance(step.op, ops.Scatter) or not step.op.adds:
         return False
-    values, (places, *more) = step.operands[0], step.operands[1:]
-    in_order = not more and step.op.places == (tuple(range(places.rank)),) and places.rank == step.op.rank
-    return in_order and step.op.at == tuple(range(values.rank)) and step.rank > 1 and plan.entries(values) >= large
+    values, places, own = step.operands[0], step.operands[1:], step.op
+    # places of several arrays are those of one index: a row for each of its values
+    in_order = all(at == tuple(range(own.rank)) for at in own.places) and (len(places) == 1 or own.rank == 1)
+    rows = step.rank > len(places) and own.at == tuple(range(values.rank))
+    return in_order and rows and plan.entries(values) >= large
 
 
 def _product(step: Step, uses: Counter[Step]) -> Step:
     """A scatter as a product, with weights and places that the rows are taken from if nothing else needs these."""
-    values, to = step.operands
-    if to.rank > 1:
-        return _of_several_indices(step, values, to, uses)
+    values, *to = step.operands
+    if to[0].rank > 1:
+        return _of_several_indices(step, values, to[0], uses)
     labels = tuple(range(values.rank))
     apart = weighted(values, labels)
     plain = apart.coefficient == ONE and len(apart.weights) <= 1 and apart.core.labels == labels
@@ -59,9 +62,9 @@ def _product(step: Step, uses: Counter[Step]) -> Step:
     rows, weights = apart.core.step, tuple(w.step for w in apart.weights)
     found = taken(rows, labels) if uses[rows] == 1 else None
     if found is None or found.indices != (0,) or found.weighted.core.step is not rows:
-        return Step(ops.Sparse(False, bool(weights)), (rows, to, *weights), step.domains, step.complex)
-    operands = (found.rows.step, to, found.places, *weights)
-    return Step(ops.Sparse(True, bool(weights)), operands, step.domains, step.complex)
+        return Step(ops.Sparse(False, bool(weights), len(to)), (rows, *to, *weights), step.domains, step.complex)
+    operands = (found.rows.step, *to, found.places, *weights)
+    return Step(ops.Sparse(True, bool(weights), len(to)), operands, step.domains, step.complex)
 
 
 def _of_several_indices(step: Step, values: Step, to: Step, uses: Counter[Step]) -> Step:
