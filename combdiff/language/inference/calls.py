@@ -46,7 +46,7 @@ from combdiff.terms import terms
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.inclusion import included, over_complex, widened
 from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
-from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex, is_value
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex, is_value, maps_in_turn
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -109,9 +109,13 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
         if not hides and isinstance(kind, Index):
             remedy = f"give it a type where it is a parameter, {name}::RV, or {remedy}"
         raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
+    in_turn = maps_in_turn(kind)
+    if len(args) == sum(len(one.params) for one in in_turn) > len(kind.params):
+        row = _applied(el, f, args[: len(kind.params)], scope, span, name)
+        return _applied(el, row, args[len(kind.params) :], scope, span, name)
     declared = el.places.get(f) if isinstance(f, Var) else None
     hidden = name if name in FUNCTIONS and declared else None
-    _count(name, len(kind.params), "index" if kind.is_array else "argument", args, span, declared, hidden)
+    _count(name, len(kind.params), "index" if kind.is_array or in_turn else "argument", args, span, declared, hidden)
     points = el.points.get(f, len(kind.params))
     f = operators.along_its_argument(f)
     values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
