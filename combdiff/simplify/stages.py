@@ -355,7 +355,7 @@ class Simplifier:
             values[n] = with_entry(values[n], entry)
         known = dict(zip((var for var, _ in bindings), values, strict=False))
         for n in open_:
-            values[n] = with_entry(values[n], over_one_denominator(body_of(values[n]), known))
+            values[n] = with_entry(values[n], over_one_denominator(with_whole_norms(body_of(values[n]), known), known))
         return joined([var for var, _ in bindings], values), families
 
     def _with_steps(self, f: Lam, unused: Collection[Var]) -> Lam:
@@ -427,7 +427,7 @@ class Simplifier:
         infinite = partial_values(bindings, self.infinite)
         stated = stated_once(ordered, self.least, self._divided(bindings), infinite)
         (stated,) = asked_once([stated], infinite, bindings)
-        together = with_entries_together(stated)
+        together = with_entries_together(with_whole_norms(stated, dict(bindings)))
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)

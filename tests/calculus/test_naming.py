@@ -117,9 +117,12 @@ def test_a_function_that_is_applied_to_one_index_twice_defines_its_values_once()
     d = cd.grad("""(a::(N{m}) -> N{n}) -> (q::RM{n, 2}) -> begin
       turned = (i::N{n}) -> begin
         w = q(i, 0) * q(i, 1)
-        [w, 2 * w^2]
+        (w, 2 * w^2)
       end
-      sum((e, c), turned(a(e))(c)^2 * turned(a(e))(1 - c))
+      sum(e, begin
+        (u, v) = turned(a(e))
+        u^2 * v + u * v^2
+      end)
     end""")
     assert str(d).count("q(a(e), 0) * q(a(e), 1)") == 1
     assert d.check()
