@@ -253,6 +253,8 @@ class Elaborator:
                 remedy = applied(len(params)) if applied else f"write its entry: {entry}, conjugated {entry}'"
             case Map():
                 remedy = f"apply it, {name or 'f'}(x); its derivative is grad({name or 'f'})(x)"
+            case _ if not name and isinstance(term, Tuple) and self.kinds.has_lattice:
+                remedy = "give each direction of a lattice its own domain, a::(X, Y) -> R, and shift one, a(x + 1, y)"
             case _:
                 remedy = "take the tuple apart: `(a, b) = t`"
         subject = name or "this"
