@@ -51,6 +51,7 @@ from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_ent
 from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.mirrored import in_both_orders
+from combdiff.simplify.opened import called_as_defined
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.terms.conditions.divided import Divisor
@@ -83,9 +84,10 @@ class Simplifier:
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; without `collect`, common factors are not collected, in a result that is only run;
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
-    names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
-    least, because the program reads entries there, `read` those below which it has no value, because it reads entries
-    at constants; `written` is the program, in whose order terms are put; `divided` is what it divides by in any case;
+    names, the names of the user's definitions, and the parameters in order; `opened` are definitions that laws opened;
+    `least` are the sizes that ranges have at least, because the program reads entries there, `read` those below which
+    it has no value, because it reads entries at constants; `written` is the program, in whose order terms are put;
+    `divided` is what it divides by in any case;
     `infinite` are definitions around a step that may be infinite; `intervals` are those of the program; `progress` is
     called when a stage begins.
     `longest` are the nodes of a derivative beyond which it is given up, with a BudgetError.
@@ -102,6 +104,7 @@ class Simplifier:
     collect: bool = True
     names: dict[Type, list[str]] = field(default_factory=dict)
     definitions: Collection[str] = ()
+    opened: Mapping[str, Term] = field(default_factory=dict)
     rank: dict[Var, int] = field(default_factory=dict)
     least: Mapping[Domain, int] = field(default_factory=dict)
     read: Mapping[Domain, int] = field(default_factory=dict)
@@ -445,7 +448,9 @@ class Simplifier:
         taken = {*given, *names_in(body), *(v.name for v in self.rank)}
         if not isinstance(body, Let):
             return body
-        bindings, (result,) = with_letters(body.bindings, [body.body], self.definitions, taken)
+        values, results, again = called_as_defined(body.bindings, [body.body], self.opened, self.definitions)
+        own = {*self.definitions, *again}
+        bindings, (result,) = with_letters(values, results, own, taken, self.opened.keys() - again)
         return Let(tuple(bindings), result)
 
     def _placed(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:
