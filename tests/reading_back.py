@@ -16,7 +16,7 @@ from combdiff.meaning.evaluate import evaluate
 from combdiff.meaning.sizes import default_sizes
 from combdiff.terms.conditions.choices import Choice, with_choices
 from combdiff.terms.conditions.comparing import Relation, compared
-from combdiff.terms.listings import entries_listed, rows_of
+from combdiff.terms.listings import entries_listed, last_slots_listed, rows_of
 from combdiff.terms.terms import (
     Add,
     Const,
@@ -87,6 +87,10 @@ def _listed(t: Term) -> Term:
                 return Lam(indices, Tuple((mark, *(e.body for e in inside if isinstance(e, Lam)))))
             case Lam(indices) if (rows := rows_of(u)) is not None:
                 return Lam(indices, entries_listed(indices, rows))
+            case Lam(indices, body) if slots := last_slots_listed(u):
+                last = visit(Lam(indices[-slots:], body))
+                assert isinstance(last, Lam), "a list"
+                return Lam(indices, last.body)
             case _:
                 return u
 

@@ -378,3 +378,13 @@ def test_a_form_is_not_said_to_be_wrong_where_rounding_chooses_a_side_of_a_cut()
     """The sum of a Hermitian matrix is real up to rounding, and beyond 1 it lies on the cut of asin."""
     d = cd.grad("(x::CV, M::Her) -> real(asin(-sum((j, k), M(j, k))) / 2 + sum(k::N, x(k)))")
     assert all(d.check(seed=seed) for seed in range(16))
+
+
+def test_volumes_of_tetrahedra_are_checked_on_four_points_that_differ() -> None:
+    """Where a row of E names one point twice, the determinant is 0, and its logarithm is not finite."""
+    d = cd.grad("""(E::(N{m}, N{4}) -> N{v}) -> (x::RM{v, 3}) -> begin
+  F = e -> (i::N{3}, k::N{3}) -> x(E(e, k + 1), i) - x(E(e, 0), i)
+  sum(e, log(det(F(e))^2))
+end""")
+    for seed in range(3):
+        assert d.check(seed=seed)

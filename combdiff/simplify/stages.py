@@ -52,6 +52,7 @@ from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.laws.vector_products import with_common_vectors
 from combdiff.simplify.mirrored import in_both_orders
+from combdiff.simplify.opened import called_as_defined
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts import with_sums_shifted
 from combdiff.terms.conditions.divided import Divisor
@@ -84,9 +85,10 @@ class Simplifier:
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; without `collect`, common factors are not collected, in a result that is only run;
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
-    names, the names of the user's definitions, and the parameters in order; `least` are the sizes that ranges have at
-    least, because the program reads entries there, `read` those below which it has no value, because it reads entries
-    at constants; `written` is the program, in whose order terms are put; `divided` is what it divides by in any case;
+    names, the names of the user's definitions, and the parameters in order; `opened` are definitions that laws opened;
+    `least` are the sizes that ranges have at least, because the program reads entries there, `read` those below which
+    it has no value, because it reads entries at constants; `written` is the program, in whose order terms are put;
+    `divided` is what it divides by in any case;
     `infinite` are definitions around a step that may be infinite; `intervals` are those of the program; `progress` is
     called when a stage begins.
     `longest` are the nodes of a derivative beyond which it is given up, with a BudgetError.
@@ -103,6 +105,7 @@ class Simplifier:
     collect: bool = True
     names: dict[Type, list[str]] = field(default_factory=dict)
     definitions: Collection[str] = ()
+    opened: Mapping[str, Term] = field(default_factory=dict)
     rank: dict[Var, int] = field(default_factory=dict)
     least: Mapping[Domain, int] = field(default_factory=dict)
     read: Mapping[Domain, int] = field(default_factory=dict)
@@ -356,7 +359,7 @@ class Simplifier:
             values[n] = with_entry(values[n], entry)
         known = dict(zip((var for var, _ in bindings), values, strict=False))
         for n in open_:
-            values[n] = with_entry(values[n], over_one_denominator(body_of(values[n]), known))
+            values[n] = with_entry(values[n], over_one_denominator(with_whole_norms(body_of(values[n]), known), known))
         return joined([var for var, _ in bindings], values), families
 
     def _with_steps(self, f: Lam, unused: Collection[Var]) -> Lam:
@@ -428,7 +431,7 @@ class Simplifier:
         infinite = partial_values(bindings, self.infinite)
         stated = stated_once(ordered, self.least, self._divided(bindings), infinite)
         (stated,) = asked_once([stated], infinite, bindings)
-        together = with_entries_together(stated)
+        together = with_entries_together(with_whole_norms(stated, dict(bindings)))
         given = {name for own in self.names.values() for name in own}
         sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
         result = ordered if together is ordered else order(together)
@@ -446,7 +449,9 @@ class Simplifier:
         taken = {*given, *names_in(body), *(v.name for v in self.rank)}
         if not isinstance(body, Let):
             return body
-        bindings, (result,) = with_letters(body.bindings, [body.body], self.definitions, taken)
+        values, results, again = called_as_defined(body.bindings, [body.body], self.opened, self.definitions)
+        own = {*self.definitions, *again}
+        bindings, (result,) = with_letters(values, results, own, taken, self.opened.keys() - again)
         return Let(tuple(bindings), result)
 
     def _placed(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:

@@ -84,6 +84,20 @@ def rows_of(t: Lam) -> list[list[Term]] | None:
     return [entries[n : n + counts[-1]] for n in range(0, len(entries), counts[-1])]
 
 
+def last_slots_listed(t: Lam) -> int:
+    """How many last slots of a tensor are those of a list, whose entries the slots before change: f ↦ [a(f), b(f)].
+
+    >>> from combdiff.terms.terms import App, fresh
+    >>> from combdiff.terms.types import INTEGER, REAL, Map, range_of
+    >>> f, i, a = fresh("f", INTEGER), fresh("i", Index(range_of(2))), fresh("a", Map((INTEGER,), REAL))
+    >>> last_slots_listed(Lam((f, i), entries_listed([i], [[App(a, (f,)), number(1)]])))
+    1
+    """
+    if rows_of(t) is not None:
+        return 0
+    return next((n for n in (1, 2) if n < len(t.params) and rows_of(Lam(t.params[-n:], t.body)) is not None), 0)
+
+
 def _placed(t: Term) -> tuple[Place, Term]:
     """Where a term is not 0, by indices that are numbers, and what it is there."""
     place: list[tuple[Var, Const]] = []

@@ -412,6 +412,21 @@ def slot_types(t: Type) -> tuple[Type, ...]:
     return t.params if isinstance(t, Map) else ()
 
 
+def maps_in_turn(t: Type) -> tuple[Map, ...]:
+    """The maps one in the other of f ↦ (c ↦ n(f, c)), which maps indices to tensors; none of any other type.
+
+    >>> [len(one.params) for one in maps_in_turn(Map((INTEGER, INTEGER), Map((INTEGER,), REAL)))]
+    [2, 1]
+    >>> maps_in_turn(Map((INTEGER,), REAL))
+    ()
+    """
+    found: list[Map] = []
+    while isinstance(t, Map) and all(isinstance(p, Index) for p in t.params):
+        found.append(t)
+        t = t.result
+    return tuple(found) if len(found) > 1 and isinstance(t, Number) else ()
+
+
 def is_value(t: Type) -> bool:
     """Whether it is the type of a number or of a tensor, which arrays hold, and not of a tuple or an unknown map."""
     return isinstance(t, Number) or (isinstance(t, Map) and t.is_tensor)

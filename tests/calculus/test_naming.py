@@ -117,9 +117,35 @@ def test_a_function_that_is_applied_to_one_index_twice_defines_its_values_once()
     d = cd.grad("""(a::(N{m}) -> N{n}) -> (q::RM{n, 2}) -> begin
       turned = (i::N{n}) -> begin
         w = q(i, 0) * q(i, 1)
-        [w, 2 * w^2]
+        (w, 2 * w^2)
       end
-      sum((e, c), turned(a(e))(c)^2 * turned(a(e))(1 - c))
+      sum(e, begin
+        (u, v) = turned(a(e))
+        u^2 * v + u * v^2
+      end)
     end""")
     assert str(d).count("q(a(e), 0) * q(a(e), 1)") == 1
+    assert d.check()
+
+
+RASCH = """(Y::RM{n, m}) -> (t::RV{n}, b::RV{m}) -> begin
+  P = (i, j) -> 1 / (1 + exp(-(t(i) - b(j))))
+  -sum((i, j), Y(i, j) * log(P(i, j)) + (1 - Y(i, j)) * log(1 - P(i, j)))
+end"""
+GUESSING = """(Y::RM{n, m}) -> (t::RV{n}, b::RV{m}, c::RV{m}) -> begin
+  g = j -> 1 / (1 + exp(-c(j)))
+  P = (i, j) -> g(j) + (1 - g(j)) / (1 + exp(-1.7 * (t(i) - b(j))))
+  -sum((i, j), Y(i, j) * log(P(i, j)) + (1 - Y(i, j)) * log(1 - P(i, j)))
+end"""
+
+
+def test_a_definition_that_a_law_opens_gives_its_name_to_an_equal_value() -> None:
+    d = cd.grad(RASCH)
+    assert "  P = (i, j) -> sigmoid(t(i) - b(j))\n" in str(d)
+    assert d.check()
+
+
+def test_no_value_has_the_name_of_a_definition_that_it_does_not_equal() -> None:
+    d = cd.grad(GUESSING)
+    assert not re.search(r"^  [gP] = ", str(d), re.MULTILINE)
     assert d.check()

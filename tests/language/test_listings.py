@@ -46,6 +46,31 @@ end""",
 }
 
 
+NORMALS = """(T::(N{f}, N{3}) -> N{v}) -> (x::RM{v, 3}) -> begin
+  e = (f, c) -> x(T(f, 1), c) - x(T(f, 0), c)
+  g = (f, c) -> x(T(f, 2), c) - x(T(f, 0), c)
+  n = f -> [e(f, 1) * g(f, 2) - e(f, 2) * g(f, 1), e(f, 2) * g(f, 0) - e(f, 0) * g(f, 2),
+            e(f, 0) * g(f, 1) - e(f, 1) * g(f, 0)]
+  sum(f, norm(n(f))) / 2
+end"""
+VECTORS = {  # definitions that map indices to vectors or matrices
+    "entries": "(x::RV{m}) -> begin; n = f -> [x(f), x(f)^2]; sum(f, exp(n(f, 0)) * n(f)(1)); end",
+    "products": "(A::RM{2, 2}) -> (x::RV{m}) -> begin; n = f -> A * [x(f), x(f)^2]; sum(f, n(f)' * A * n(f)); end",
+    "pairs": """(x::RM{m, 3}) -> begin
+  d = (a, b) -> (c::N{3}) -> x(a, c) - x(b, c)
+  sum((a, b), a != b, 1 / norm(d(a, b)) + dot(d(a, b), d(b, a)))
+end""",
+    "matrices": """(x::RV{m}) -> begin
+  R = a -> [cos(x(a)), -sin(x(a)); sin(x(a)), 2]
+  sum(a, tr(R(a) * R(a))) + sum(a, a >= 1, R(a - 1)(0, 1) * R(a, 1, 1))
+end""",
+    "within": """(x::RV{m}) -> begin
+  n = f -> begin; y = sin(x(f)); [y, y^2]; end
+  sum(f, norm(n(f))^3)
+end""",
+}
+
+
 HEAVY = ("quaternion", "kinematics", "cross", "nested", "jones")
 
 
@@ -144,3 +169,27 @@ def test_an_entry_that_a_list_does_not_have_there_leaves_no_trace() -> None:
     d = cd.grad("(x::RV{2}, y::R) -> begin; R = [x(0), y; -y, x(1)]; v = R * [1, 2]; v(0)^3 + v(1); end")
     assert "delta(0, 1" not in d.result and "delta(1, 0" not in d.result
     assert d.check()
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_a_map_of_indices_to_vectors_is_a_tensor(name: str) -> None:
+    d = cd.grad(VECTORS[name])
+    assert d.check()
+    assert_reads_back(d.term)
+    assert_reads_back(cd.simplified(VECTORS[name]).term)
+
+
+def test_vectors_keep_their_name_and_are_printed_as_lists() -> None:
+    text = str(cd.grad(NORMALS))
+    assert "  n = f ->\n      [\n          e(f, 1) * g(f, 2) - e(f, 2) * g(f, 1),\n" in text
+    assert "  n_bar = (f, i::N{3}) ->\n" in text
+    assert "  e_bar = f ->\n      [\n" in text
+    assert len(text) < 1_100
+    assert len(str(cd.hvp(NORMALS))) < 2_600
+    rotations = "(x::RV{m}) -> begin; R = a -> [cos(x(a)), 0; 1, x(a)^2]; sum(a, det(R(a))^2); end"
+    assert "  R = a -> [cos(x(a)), 0; 1, x(a)^2]\n" in str(cd.grad(rotations))
+
+
+def test_the_indices_of_a_map_to_vectors_are_counted() -> None:
+    with pytest.raises(LanguageError, match="n takes 1 index, and 3 are given"):
+        cd.grad("(x::RV{m}) -> begin; n = f -> [x(f), x(f)^2]; sum(f, n(f, 0, 1)); end")

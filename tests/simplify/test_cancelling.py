@@ -94,3 +94,53 @@ def test_powers_of_a_norm_have_slopes_without_a_condition() -> None:
     hessian = cd.hvp("(x::RV) -> norm(x)^3").compile()
     assert (hessian(np.zeros(3), np.ones(3)) == 0).all()
     assert d.check()
+
+
+DISTANCES = "(q::RV, k::R) -> (x::RM{n, 3}) -> begin\n  r = (i, j) -> norm(c -> x(i, c) - x(j, c))\n"
+
+
+@pytest.mark.parametrize(
+    "energy, slope",
+    [
+        ("sum((i, j), i < j, 1 / r(i, j)^12)", "-12 * sum(j, (x(i, c) - x(j, c)) * where(i != j, 1 / r(i, j)^14))"),
+        (
+            "sum((i, j), i < j, 1 / r(i, j)^12 - 1 / r(i, j)^6)",
+            "sum(j, (x(i, c) - x(j, c)) * where(i != j, 6 / r(i, j)^8 - 12 / r(i, j)^14))",
+        ),
+        (
+            "sum((i, j), i < j, (k / r(i, j))^12 - (k / r(i, j))^6)",
+            "6 * sum(j, (x(i, c) - x(j, c)) * where(i != j, k * (k^5 / r(i, j)^8 - 2 * k^11 / r(i, j)^14)))",
+        ),
+        (
+            "sum((i, j), i != j, q(i) * q(j) / r(i, j)) / 2",
+            "-q(i) * sum(j, q(j) * where(i != j, 1 / r(i, j)^3) * (x(i, c) - x(j, c)))",
+        ),
+        (
+            "sum((i, j), 0 < r(i, j), 1 / r(i, j)^2)",
+            "-4 * sum(j, (x(i, c) - x(j, c)) * where(0 < r(i, j), 1 / r(i, j)^4))",
+        ),
+    ],
+)
+def test_what_divides_by_a_defined_distance_does_not_ask_whether_it_is_zero(energy: str, slope: str) -> None:
+    d = cd.grad(f"{DISTANCES}  {energy}\nend")
+    assert " ".join(str(d).split()).endswith(f"(i, c) -> {slope} end")
+    assert d.check()
+
+
+def test_powers_of_a_defined_norm_have_slopes_without_a_condition() -> None:
+    d = cd.grad("(x::RV) -> begin; r = norm(x); r^3 + 1 / r; end")
+    assert str(d).endswith("i -> x(i) * (3 * r - 1 / r^3)\nend")
+    rows = cd.grad("(x::RM) -> begin; r = i -> norm(c -> x(i, c)); sum(i, r(i)^3); end")
+    assert str(rows).endswith("(i, c) -> 3 * r(i) * x(i, c)\nend")
+    assert (rows.compile()(np.zeros((2, 3))) == 0).all()
+
+
+def test_a_defined_norm_keeps_its_condition_where_nothing_else_is_infinite() -> None:
+    springs, far = "sum((i, j), i < j, (r(i, j) - k)^2)", "sum((i, j), i < j, where(k < r(i, j), 1 / r(i, j)))"
+    d = cd.grad(f"{DISTANCES}  {springs} + {far}\nend")
+    assert "where(0 < r(i, j), 1 / r(i, j))" in str(d)
+    x = np.array([[0.0, 0, 0], [0, 0, 0], [1, 2, 2]])
+    gradient = d.compile()(np.ones(3), 1.5, x)
+    assert np.isfinite(gradient).all()
+    assert np.allclose(gradient[2], 2 * 2 * 1.5 * x[2] / 3 - 2 * x[2] / 27)
+    assert d.check()

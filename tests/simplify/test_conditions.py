@@ -191,3 +191,16 @@ def test_what_divides_by_a_norm_does_not_ask_whether_it_is_zero() -> None:
     rows = cd.grad("(Y::RM) -> (X::RM) -> sum((i, j), sum(k, Y(i, k) * X(j, k)) / norm(k -> X(j, k)))")
     assert "where" not in str(rows)
     assert rows.check()
+
+
+def test_the_slope_of_a_loss_of_sums_needs_no_condition() -> None:
+    """The conditional value at risk: the slope 1 - sign(u) is 0 where the condition does not hold."""
+    d = cd.grad("""(R::RM{S, n}, a::R) -> (w::RV{n}, t::R) ->
+        t + 1 / ((1 - a) * S) * sum(s, max(0, -sum(i, R(s, i) * w(i)) - t))""")
+    assert " ".join(str(d).split()).endswith(
+        "( i -> -1/2 * sum(s, R(s, i) * (1 - sign(sum(i1, R(s, i1) * w(i1)) + t))) / (1 - a) / S, "
+        "1 - 1/2 * sum(s, 1 - sign(sum(i, R(s, i) * w(i)) + t)) / (1 - a) / S )"
+    )
+    assert d.check()
+    rooted = cd.grad("(R::RM, y::RV) -> (w::RV) -> sum(s, sqrt(max(0, y(s) - sum(i, R(s, i) * w(i)))))")
+    assert "where(0 <=" in str(rooted)

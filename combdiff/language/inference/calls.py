@@ -28,6 +28,7 @@ from combdiff.language.parsing.syntax import (
     Param,
     Size,
     TypeName,
+    nodes_of,
 )
 from combdiff.language.vocabulary import (
     COMPARISONS,
@@ -46,7 +47,7 @@ from combdiff.terms import terms
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.inclusion import included, over_complex, widened
 from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
-from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex, is_value
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex, is_value, maps_in_turn
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -106,12 +107,19 @@ def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, sp
     if not isinstance(kind, Map):
         hides = scope.meanings(name) > 1 or name in FUNCTIONS
         remedy = f"rename it: it hides another {name}" if hides else "write * for a product"
+        if not hides and isinstance(kind, Product):
+            items = ", ".join("abcdefgh"[n : n + 1] or f"a{n}" for n in range(len(kind.items)))
+            remedy = f"give its items names: ({items}) = {'t' if name == 'this' else name}"
         if not hides and isinstance(kind, Index):
             remedy = f"give it a type where it is a parameter, {name}::RV, or {remedy}"
         raise LanguageError(f"{name} is {in_words(kind)} and cannot be applied", span=span, remedy=remedy)
+    in_turn = maps_in_turn(kind)
+    if len(args) == sum(len(one.params) for one in in_turn) > len(kind.params):
+        row = _applied(el, f, args[: len(kind.params)], scope, span, name)
+        return _applied(el, row, args[len(kind.params) :], scope, span, name)
     declared = el.places.get(f) if isinstance(f, Var) else None
     hidden = name if name in FUNCTIONS and declared else None
-    _count(name, len(kind.params), "index" if kind.is_array else "argument", args, span, declared, hidden)
+    _count(name, len(kind.params), "index" if kind.is_array or in_turn else "argument", args, span, declared, hidden)
     points = el.points.get(f, len(kind.params))
     f = operators.along_its_argument(f)
     values = [el.checked(arg, param, scope) for arg, param in zip(args[:points], kind.params[:points], strict=True)]
@@ -188,7 +196,7 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
     if made is not None:
         return made
     _refuse_conditions(name, args)
-    _refuse_missing(name, args, span)
+    _refuse_missing(name, args, scope, span)
     row = SCALAR_FUNCTIONS.get(name)
     if row is not None and row.folds and len(args) > row.arity:
         args = [Ready(_builtin(el, name, args[:-1], scope, span), span), args[-1]]
@@ -286,8 +294,8 @@ _OF_ONE = {
 """What to write instead of a second argument."""
 
 
-def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
-    """Refuse `where` without branches, and `max` of a vector."""
+def _refuse_missing(name: str, args: Sequence[Argument], scope: Scope, span: Span) -> None:
+    """Refuse `where` without branches, `max` of a vector, and `max(i, …)` over an index."""
     if name == "where":
         raise LanguageError(
             f"where takes a condition and one or two values, and {len(args)} {'is' if len(args) == 1 else 'are'} given",
@@ -298,12 +306,24 @@ def _refuse_missing(name: str, args: Sequence[Argument], span: Span) -> None:
         raise LanguageError(
             f"{name} takes 1 argument, and {len(args)} are given", span=span, remedy=f"write {_OF_ONE[name]}"
         )
+    if name in ("max", "min") and (index := _as_if_bound(args, scope)):
+        raise LanguageError(
+            f"{name} is of numbers and binds no index {index}", span=span, remedy=f"write {name}imum({index}, …)"
+        )
     if name in ("max", "min") and len(args) == 1:
         raise LanguageError(
             f"{name} takes 2 arguments or more, and 1 is given",
             span=span,
             remedy=f"write {name}(a, b) of numbers, and {name}imum(i, x(i)) of the entries of a tensor",
         )
+
+
+def _as_if_bound(args: Sequence[Argument], scope: Scope) -> str:
+    """A first argument that nothing defines and that the others hold, as the index of a sum; else nothing."""
+    if len(args) < 2 or not isinstance(args[0], Name) or scope.find(args[0].text) is not None:
+        return ""
+    names = {n.text for arg in args[1:] if not isinstance(arg, Ready) for n in nodes_of(arg) if isinstance(n, Name)}
+    return args[0].text if args[0].text in names else ""
 
 
 def _made_of_others(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> Term:

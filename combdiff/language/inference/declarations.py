@@ -197,6 +197,11 @@ class Kinds:
             remedy=remedy_of_type(kind.text) or did_you_mean(kind.text, known, declared),
         )
 
+    @property
+    def has_lattice(self) -> bool:
+        """Whether a domain has several directions."""
+        return any(d.directions > 1 for d in self.domains.values())
+
     def names_size(self, name: str) -> bool:
         """Whether a slot that was read has a size of this name."""
         return name in self._sizes_of_slots

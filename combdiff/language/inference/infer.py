@@ -58,7 +58,7 @@ from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import App, Const, Let, Term, Tuple, Var
-from combdiff.terms.types import Index, Map, Number, Product, Type, is_real
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_real, maps_in_turn
 
 _DEEPEST = 6_000
 _LARGEST = 100_000
@@ -253,6 +253,8 @@ class Elaborator:
                 remedy = applied(len(params)) if applied else f"write its entry: {entry}, conjugated {entry}'"
             case Map():
                 remedy = f"apply it, {name or 'f'}(x); its derivative is grad({name or 'f'})(x)"
+            case _ if not name and isinstance(term, Tuple) and self.kinds.has_lattice:
+                remedy = "give each direction of a lattice its own domain, a::(X, Y) -> R, and shift one, a(x + 1, y)"
             case _:
                 remedy = "take the tuple apart: `(a, b) = t`"
         subject = name or "this"
@@ -489,12 +491,30 @@ class Elaborator:
             case Tuple(items):
                 return Tuple(tuple([self._shared(f"{name}{n}", item, left) for n, item in enumerate(items, start=1)]))
         kind = term.type
+        if name not in self.keep and (slots := maps_in_turn(kind)):
+            return self._tensor_of_maps(name, term, slots, left)
         value = isinstance(kind, Number | Product) or (isinstance(kind, Map) and (kind.is_tensor or name in self.keep))
         if not value:
             return term
         var = terms.fresh(name, kind)
         left.bindings.append((var, term))
         return var
+
+    def _tensor_of_maps(self, name: str, term: Term, slots: Sequence[Map], left: Unfinished) -> Term:
+        """A map of indices to vectors, n = f -> [a, b, c], is a tensor with the slots of both: n(f) is i -> n(f, i)."""
+        params: list[tuple[Var, ...]] = []
+        entry = term
+        for one in slots:
+            names = [p.name for p in entry.params] if isinstance(entry, terms.Lam) else ["i"] * len(one.params)
+            params.append(tuple([terms.fresh(own, kind) for own, kind in zip(names, one.params, strict=True)]))
+            entry = terms.apply(entry, *params[-1])
+        every = tuple([p for own in params for p in own])
+        var = terms.fresh(name, Map(tuple([p.type for p in every]), entry.type))
+        left.bindings.append((var, terms.Lam(every, entry)))
+        rows: Term = terms.apply(var, *every)
+        for own in reversed(params):
+            rows = terms.Lam(own, rows)
+        return rows
 
     def _destructure(self, d: Definition, scope: Scope, left: Unfinished) -> Scope:
         term = self._defined(d, scope)

@@ -13,6 +13,7 @@ from combdiff.terms.terms import Add, App, Lam, Loop, Term, Var, body_of, fresh,
 from combdiff.terms.types import Map, Type
 
 Binding = tuple[Var, Term]
+Names = Collection[str]
 
 _NUMBERED = re.compile(r"u\d+(_bar|_dot)*")
 _LETTERS = {0: "stcgh", 1: "vwyzgh", 2: "ZQWGH"}
@@ -21,7 +22,7 @@ _RESIDUAL = {0: "", 1: "r"}
 
 
 def with_letters(
-    bindings: Sequence[Binding], results: Sequence[Term], own: Collection[str], taken: Collection[str]
+    bindings: Sequence[Binding], results: Sequence[Term], own: Names, taken: Names, lost: Names = ()
 ) -> tuple[list[Binding], list[Term]]:
     """Definitions and results in which a matrix is Z, a vector v, a number s, and a difference R or r.
 
@@ -31,10 +32,11 @@ def with_letters(
     >>> [var.name for var, _ in with_letters([(u, call("exp", x))], [power(u, number(2))], (), {"x"})[0]]
     ['s']
 
-    `own` are the names that the program gives to its values, which stay, `taken` all names that are in use. A value
-    that finds no free letter keeps its name. A definition of another name, E = u1, leaves one of the two.
+    `own` are the names that the program gives to its values, which stay, `taken` all names that are in use. No value
+    has a name in `lost`, by which the program calls another. A value that finds no free letter keeps its name. A
+    definition of another name, E = u1, leaves one of the two.
     """
-    used = {*taken, *own}
+    used = {*taken, *own, *lost}
     loops = {var.name for var, value in bindings if isinstance(value, Loop)}
     count = Counter(var.name for var, _ in bindings)
     met: set[str] = set()
@@ -51,7 +53,7 @@ def with_letters(
             continue
         again = count[var.name] > 1 and not isinstance(value, Loop) and var.name in loops | met
         met.add(var.name)
-        new = var
+        new, again = var, again or var.name in lost
         if var.name not in own and (again or _NUMBERED.fullmatch(var.name)):
             new = next(_free(var.kind, used, _is_difference(value)), var)
         if new is not var:

@@ -39,7 +39,7 @@ from combdiff.terms.conditions.comparing import (
     is_weighted,
 )
 from combdiff.terms.laws.matrices import MATRIX_FUNCTIONS, arguments_of, written_name
-from combdiff.terms.listings import rows_of
+from combdiff.terms.listings import last_slots_listed, rows_of
 from combdiff.terms.numerals import decimal
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import (
@@ -354,10 +354,18 @@ class Printer:
             else:
                 inner = scope.binding([var])
                 kind = f"::{'HPD' if is_complex(var.kind) else 'SPD'}" if _is_definite(var.kind) else ""
-                lines.append(f"{inner.names[var]}{kind} = {scope.at(value)}")
+                lines.append(f"{inner.names[var]}{kind} = {scope.defined(value)}")
             scope = inner
         lines.append(scope.at(t.body))
         return "begin\n" + "\n".join("  " + line.replace("\n", "\n  ") for line in lines) + "\nend"
+
+    def defined(self, value: Term) -> str:
+        """The value of a definition; a tensor of vectors or matrices that list their entries maps indices to these."""
+        if isinstance(value, Lam) and (slots := last_slots_listed(value)):
+            before, last = value.params[:-slots], Lam(value.params[-slots:], value.body)
+            inner = self.binding(before)
+            return f"{inner.parameters(before)} -> {inner.at(last)}"
+        return self.at(value)
 
     def item(self, item: int, of: Term) -> str:
         """One item of a tuple that has no names for its items yet."""

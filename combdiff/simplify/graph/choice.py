@@ -29,7 +29,20 @@ from combdiff.simplify.graph.naming import Naming, signed_and_named
 from combdiff.simplify.graph.reading import Reader
 from combdiff.simplify.graph.writing import Writer
 from combdiff.simplify.graph.written_again import with_named_functions
-from combdiff.terms.terms import Lam, Loop, Term, Var, body_of, fresh, params_of, tuple_of
+from combdiff.terms.terms import (
+    Lam,
+    Loop,
+    Reduce,
+    Sum,
+    Term,
+    Var,
+    body_of,
+    children,
+    fresh,
+    holds,
+    params_of,
+    tuple_of,
+)
 from combdiff.terms.types import Index, Number, Type
 
 ROUNDS = 8
@@ -207,9 +220,18 @@ class Text:
                 state.show(leaf)
         # what only one other value mentions still is part of it
         new = [*self.naming.leaves.values()]
-        ordered = with_named_functions(self.ordered, new, choice.kept)
-        bindings, results = place(ordered, results, {*choice.kept, *new})
+        self.ordered = with_named_functions(self.ordered, new, choice.kept)
+        kept = {*choice.kept, *(v for v in new if self._stays(v, results))}
+        bindings, results = place(self.ordered, results, kept)
         return signed_and_named(bindings, results, new, choice.taken(), self.naming.letters)
+
+    def _stays(self, new: Var, results: Sequence[Term]) -> bool:
+        """Whether a new value is read in several places, is a sum, such as a density matrix, or is one to run."""
+        value = dict(self.ordered).get(new)
+        if self.naming.letters or value is None or holds(value, Sum, Reduce):
+            return True
+        places = [*(value for _, value in self.ordered), *results]
+        return sum(_occurrences(t, new) for t in places) > 1
 
     def _value(self, value: Term, root: Ref, state: Extraction) -> Term:
         params = params_of(value)
@@ -244,3 +266,9 @@ class Text:
         smaller = [n for n in self.naming.leaves if self.plain.best[self.choice.graph.frame(n).of].term < size]
         own.show(*smaller, among=own.below(of))
         return own
+
+
+def _occurrences(t: Term, var: Var) -> int:
+    if t is var:
+        return 1
+    return sum(_occurrences(u, var) for u in children(t)) if var in t.free else 0

@@ -9,9 +9,11 @@ there anyway, and a factor is shorter than a condition.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from combdiff.records import dataclass
 from combdiff.terms.conditions.guards import Condition, Finite, condition_of, inside, negated
 from combdiff.terms.network import factors_before_sums
 from combdiff.terms.terms import (
@@ -25,6 +27,7 @@ from combdiff.terms.terms import (
     Const,
     Diff,
     Indicator,
+    Lam,
     Let,
     Mul,
     Pow,
@@ -33,15 +36,20 @@ from combdiff.terms.terms import (
     Term,
     Traverser,
     Var,
+    add,
     alpha_equal,
+    apply,
     call,
     factors_of,
     mul,
+    neg,
     number,
     power,
     split_coefficient,
     sub,
+    substitute,
     subterms,
+    terms_of,
 )
 from combdiff.terms.types import Map
 
@@ -102,8 +110,11 @@ def _without_needless_signs(t: Mul, conditions: Collection[Indicator]) -> Term:
     return mul(*(f for f in t.factors if f not in signs)) if any(f in signs for f in t.factors) else t
 
 
-def with_whole_norms(t: Term) -> Term:
+def with_whole_norms(t: Term, values: Mapping[Var, Term] | None = None) -> Term:
     """The same with r for r² where(0 < r, 1 / r): what a norm r is divided by under its condition goes beside it.
+
+    What is divided by r in any case does not ask whether r is 0: 1/r² where(0 < r, 1 / r) is 1/r³, also if the first
+    factor stands under another condition. A definition may have the norm as its value, of all the `values`.
 
     >>> from combdiff.terms.conditions.comparing import compared
     >>> from combdiff.terms.terms import fresh, number, power, reduction
@@ -113,47 +124,119 @@ def with_whole_norms(t: Term) -> Term:
     >>> with_whole_norms(mul(power(r, number(2)), compared(ZERO, "<", r, power(r, MINUS_ONE)))) == r
     True
     """
-    if not any(is_at_a_point(condition_of(u)) for u in subterms(t, Indicator)):
+    known = values or {}
+    if not any(_norm_above(condition_of(u), known) for u in subterms(t, Indicator)):
         return t
 
     def visit(u: Term) -> Term:
-        while isinstance(u, Mul | Sum) and (met := _with_whole_norm(factors_before_sums(u))) is not None:
+        while isinstance(u, Mul | Sum) and (met := _with_whole_norm(factors_before_sums(u), known)) is not None:
             u = met
         return u
 
     return Traverser(visit, Mul, Sum)(t)
 
 
-def _with_whole_norm(factors: Sequence[Term]) -> Term | None:
+def _with_whole_norm(factors: Sequence[Term], values: Mapping[Var, Term]) -> Term | None:
     for g in factors:
         for condition in _chain(g):
-            if not is_at_a_point(condition_of(condition)):
+            above = _norm_above(condition_of(condition), values)
+            if above is None:
                 continue
-            r, (*_, last) = _side(condition_of(condition))[0], _chain(g)
-            outside, beside = _apart_from(r, [f for f in factors if f is not g])
-            inside_, under = _apart_from(r, factors_of(last.body))
+            (*_, last) = _chain(g)
+            others = [f for f in factors if f is not g]
+            norm = _Norm(above, _side(condition_of(condition))[0], values)
+            inside_, under = norm.apart_from(factors_of(last.body))
+            if (met := norm.divides_anyway(others, inside_)) is not None:
+                return mul(*met, _over([condition_of(c) for c in _chain(g) if c is not condition], mul(*under)))
+            outside, beside = norm.apart_from(others)
             if outside > 0 > inside_:
                 left = outside + inside_
-                body = mul(*under, ONE if left > 0 else power(r, number(left)))
+                body = mul(*under, ONE if left > 0 else power(norm.written, number(left)))
                 # r is 0 where its condition does not hold
                 needless = condition if left > 0 and body == ONE else None
                 whole = _over([condition_of(c) for c in _chain(g) if c is not needless], body)
-                return mul(*beside, whole, power(r, number(max(left, Fraction(0)))))
+                return mul(*beside, whole, power(norm.named(mul(*others)), number(max(left, Fraction(0)))))
     return None
 
 
-def _apart_from(r: Term, factors: Iterable[Term]) -> tuple[Fraction, list[Term]]:
-    """The power of a norm that a product holds, as one of a sum of squares, too, and the other factors."""
-    square = power(r, TWO)
-    total, others = Fraction(0), list[Term]()
-    for f in factors:
-        base, n = (f.base, f.exponent) if isinstance(f, Pow) else (f, ONE)
-        times = 1 if alpha_equal(base, r) else 2 if alpha_equal(base, square) else 0
-        if times and isinstance(n, Const) and n.is_integer:
-            total += times * n.real
-        else:
-            others.append(f)
-    return total, others
+def _norm_above(condition: Condition, values: Mapping[Var, Term]) -> Reduce | None:
+    """The norm that a condition asks to be above 0."""
+    side, may_be_zero = _side(condition)
+    side = _written_out(side, values)
+    return side if isinstance(side, Reduce) and side.kind == "norm" and not may_be_zero else None
+
+
+def _written_out(t: Term, values: Mapping[Var, Term]) -> Term:
+    """The value of a definition, or an entry of it, as the definition writes it."""
+    match t:
+        case App(Var() as f, args) if isinstance(value := values.get(f), Lam):
+            return apply(value, *args)
+        case Var():
+            return values.get(t, t)
+        case _:
+            return t
+
+
+def _are_one_norm(a: Reduce, b: Reduce) -> bool:
+    """Whether two norms are equal; a vector and its negative have one."""
+    if [v.kind for v in a.indices] != [v.kind for v in b.indices]:
+        return False
+    mark, body = (substitute(t, dict(zip(a.indices, b.indices, strict=True))) for t in (a.mark, a.body))
+    ours, theirs = Counter(terms_of(body)), Counter(terms_of(b.body))
+    return mark == b.mark and theirs in (ours, Counter(neg(t) for t in terms_of(body)))
+
+
+@dataclass(slots=True)
+class _Norm:
+    """A norm as a condition has `written` it, and in full; it may be one of the `values` of definitions."""
+
+    of: Reduce
+    written: Term
+    values: Mapping[Var, Term]
+
+    def is_in(self, base: Term) -> int:
+        """The power of the norm that a number is: 2 for a sum of squares."""
+        base = _written_out(base, self.values)
+        if isinstance(base, Reduce):
+            return int(base.kind == "norm" and _are_one_norm(base, self.of))
+        return 2 * int(alpha_equal(base, power(self.of, TWO)))
+
+    def apart_from(self, factors: Iterable[Term]) -> tuple[Fraction, list[Term]]:
+        """The power of the norm that a product holds, as one of a sum of squares, too, and the other factors."""
+        total, others = Fraction(0), list[Term]()
+        for f in factors:
+            base, n = (f.base, f.exponent) if isinstance(f, Pow) else (f, ONE)
+            if isinstance(n, Const) and n.is_integer and (times := self.is_in(base)):
+                total += times * n.real
+            else:
+                others.append(f)
+        return total, others
+
+    def divides_anyway(self, factors: Sequence[Term], further: Fraction) -> list[Term] | None:
+        """The factors, of which one is divided by the norm, with a further power of it beside this divisor."""
+        for f in factors:
+            chain = [*_chain(f)]
+            if (met := self._divided(chain[-1].body if chain else f, further)) is not None:
+                whole = _over([condition_of(c) for c in chain], met)
+                return [whole if g is f else g for g in factors]
+        return None
+
+    def _divided(self, t: Term, further: Fraction) -> Term | None:
+        """`t` times a power of the norm, if it, or a term of a sum among its factors, is divided by the norm anyway."""
+        there, rest = self.apart_from(factors_of(t))
+        if there < 0 and there + further < 0:
+            return mul(*rest, power(self.named(t), number(there + further)))
+        for f in factors_of(t):
+            terms = [(u, *self.apart_from(factors_of(u))) for u in f.terms] if isinstance(f, Add) else []
+            if any(there < 0 and there + further < 0 for _, there, _ in terms):
+                name = self.named(f)
+                body = add(*(mul(*others, power(name, number(there + further))) for _, there, others in terms))
+                return mul(body, *(g for g in factors_of(t) if g is not f))
+        return None
+
+    def named(self, factor: Term) -> Term:
+        """The norm as a factor writes it."""
+        return next((u for u in subterms(factor, App, Var) if self.is_in(u) == 1), self.written)
 
 
 def _over(conditions: Sequence[Condition], body: Term) -> Term:
@@ -192,7 +275,13 @@ def _needless(factors: Collection[Term]) -> list[tuple[Term, Indicator]]:
     if not marked:
         return []
     known = [_unscaled(side) for f in factors for side in _positive_sides(f)]
-    return [(f, _outermost(g, f)) for f in marked for g in _chain(f) if _unscaled(_side(condition_of(g))) in known]
+    return [(f, _outermost(g, f)) for f in marked for g in _chain(f) if _is_known(_side(condition_of(g)), known)]
+
+
+def _is_known(side: Side, known: Collection[Side]) -> bool:
+    """Whether a side is one of those known, in which a sum may call its indices otherwise."""
+    positive, may_be_zero = _unscaled(side)
+    return any(alpha_equal(positive, other) for other, at_zero in known if at_zero == may_be_zero)
 
 
 def _chain(t: Term) -> Iterator[Indicator]:
