@@ -47,7 +47,7 @@ RESULTS = {
         "begin m = i -> sum(k, X(i, k)) / d s = i -> sqrt(sum(k, (X(i, k) - m(i))^2) / d + 1e-5) "
         "Z = (i, k) -> (X(i, k) - m(i)) / s(i) Z_bar = (i, k) -> T(i, k) * exp(Z(i, k)) "
         "(i, k) -> 1 / s(i) * ( Z_bar(i, k) - Z(i, k) * sum(i1, Z(i, i1) * Z_bar(i, i1)) / d - "
-        "sum(i1, Z_bar(i, i1)) / d ) end"
+        "sum(k1, Z_bar(i, k1)) / d ) end"
     ),
 }
 

@@ -153,7 +153,7 @@ class Extraction:
         match node:
             case Leaf(key=key):
                 counts = dict.fromkeys(self.read.spelled[key].holes, 0)
-                own = _counted(self.read.spelled[key].term, counts) - KNOWN * (key[0] in ("value", "name"))
+                own = self._counted(self.read.spelled[key].term, counts) - KNOWN * (key[0] == "name")
                 holes = self.read.spelled[key].holes
                 return own, tuple((holder(holes[v].of), True) for v, n in counts.items() for _ in range(n))
             case Con(children=parts):
@@ -166,11 +166,10 @@ class Extraction:
     def _is_entry(self, of: int) -> bool:
         return isinstance(self.best.get(self.graph.holder(of), NONE).term_node, Leaf)
 
-
-def _counted(t: Term, holes: dict[Var, int]) -> float:
-    """The names of a leaf without those of its holes, each of which is counted in `holes`."""
-    v = t.function if isinstance(t, App) else t
-    if isinstance(v, Var) and v in holes:
-        holes[v] += 1
-        return 0.0
-    return own_words(t) + sum(_counted(c, holes) for c in children(t))
+    def _counted(self, t: Term, holes: dict[Var, int]) -> float:
+        """The names of a leaf without those of its holes, each of which is counted in `holes`."""
+        v = t.function if isinstance(t, App) else t
+        if isinstance(v, Var) and v in holes:
+            holes[v] += 1
+            return 0.0
+        return own_words(t) - KNOWN * (t in self.read.values) + sum(self._counted(c, holes) for c in children(t))
