@@ -67,7 +67,7 @@ def _arguments(body: Term, slots: Sequence[Var], u: Term) -> Iterator[tuple[Term
 
 
 def _function(t: Term) -> str | None:
-    """The function that a number is a value of, as sqrt(w(i)), or the reduction that it is an entry of, as A⁻¹(i, j)."""
+    """The function that a number is a value of, sqrt(w(i)), or the reduction that it is an entry of, A⁻¹(i, j)."""
     match t:
         case Call(name) | App(Reduce(name)):
             return name
