@@ -153,3 +153,14 @@ def test_a_smaller_power_holds_no_larger_one():
     assert square is not None
     assert named([App(c, (Q,)), App(a, (Q,))], [square], {}) is None
     assert named([App(c, (Q,)), power(App(a, (Q,)), number(3))], [square], {}) is not None
+
+
+def test_a_value_of_the_program_is_written_with_an_inverse_that_has_a_name():
+    """PageRank: the ranks are sums of the inverse that its derivatives read."""
+    d = cd.grad(
+        "(t::RV{n}) -> (P::RM{n, n}, d::R) -> begin x = (I - d * P) \\ ((i::N{n}) -> 1 / n); "
+        "sum(i, t(i) * log(x(i))) end"
+    )
+    assert str(d.result).count("inv(") == 1
+    assert "x = i -> sum(j, Q(i, j)) / n" in str(d.result)
+    assert d.check()

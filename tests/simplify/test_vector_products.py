@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import combdiff as cd
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
 from combdiff.meaning.evaluate import evaluate
@@ -39,3 +40,26 @@ def test_products_with_a_common_vector_are_one(text: str, before: int, after: in
     rng = np.random.default_rng(2)
     values = {p: rng.normal(size=3) for p in program.params}
     np.testing.assert_allclose(evaluate(joined, values, {}), evaluate(program.body, values, {}), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        # the force on the pivot is the total one times the torque
+        (
+            "(f::RM{n, 3}, r::RM{n, 3}) -> (p::RV{3}) -> "
+            "norm(c -> sum(i, cross(k -> r(i, k) - p(k), k -> f(i, k))(c)))^2",
+            "k -> -2 * cross(c -> sum(i, f(i, c)), c -> sum(i, cross(k1 -> r(i, k1) - p(k1), k1 -> f(i, k1))(c)))(k)",
+        ),
+        # weights and conditions of the index go into the sum
+        (
+            "(w::RV{n}, f::RM{n, 3}, u::RV{3}) -> (p::RV{3}) -> "
+            "sum(i, w(i) > 0, w(i) * dot(u, cross(k -> f(i, k), p)))",
+            "cross(u, i -> sum(i1, where(0 < w(i1), w(i1) * f(i1, i))))",
+        ),
+    ],
+)
+def test_a_sum_of_products_with_one_vector_is_one_product(program: str, expected: str) -> None:
+    d = cd.grad(program)
+    assert " ".join(str(d.result).split()).endswith(expected)
+    assert d.check()

@@ -7,13 +7,14 @@ becomes v = i -> sqrt(sum(l, A(i, l)^2));  U = (i, k) -> A(i, k) / v(i)   once w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.graph.laws.part_of_product import places
 from combdiff.terms.terms import (
     App,
     Call,
+    Reduce,
     Term,
     Traverser,
     Var,
@@ -28,7 +29,7 @@ def with_named_functions(bindings: Sequence[Binding], new: Collection[Var], kept
     """`bindings` with the functions among the `new` ones where those in `kept` hold them, and in front of these."""
     ordered = [*bindings]
     for var, value in bindings:
-        if var not in new or not isinstance(body_of(value), Call):
+        if var not in new or _function(body_of(value)) is None:
             continue
         place = next(n for n, (v, _) in enumerate(ordered) if v == var)
         first = max((n for n, (v, _) in enumerate(ordered) if v in value.free), default=-1) + 1
@@ -47,11 +48,28 @@ def _with_name(t: Term, var: Var, value: Term) -> Term:
     slots, body = params_of(value), body_of(value)
 
     def named(u: Term) -> Term:
-        if isinstance(u, Call) and isinstance(body, Call) and u.primitive == body.primitive:
-            for args in places(body, slots, u):
+        if _function(u) == _function(body):
+            for args in _arguments(body, slots, u):
                 held = substitute(body, dict(zip(slots, args, strict=True))) if slots else body
                 if held == u or alpha_equal(held, u):
                     return App(var, args) if slots else var
         return u
 
-    return Traverser(named)(t)
+    return Traverser(named, Call, App)(t)
+
+
+def _arguments(body: Term, slots: Sequence[Var], u: Term) -> Iterator[tuple[Term, ...]]:
+    """What the slots of a value may be where it is `u`: its own indices tell, or entries that it holds."""
+    if isinstance(body, App) and isinstance(u, App) and body.args == (*slots,):
+        yield u.args
+    else:
+        yield from places(body, slots, u)
+
+
+def _function(t: Term) -> str | None:
+    """The function that a number is a value of, sqrt(w(i)), or the reduction that it is an entry of, A⁻¹(i, j)."""
+    match t:
+        case Call(name) | App(Reduce(name)):
+            return name
+        case _:
+            return None

@@ -1,4 +1,7 @@
-"""Vector products of a sum that have a vector in common become one: h × a + 2 (b × h) = h × (a − 2 b)."""
+"""Vector products of a sum that have a vector in common become one: h × a + 2 (b × h) = h × (a − 2 b).
+
+So do those under Σ: Σ_i w(i) (f(i) × m) is (Σ_i w(i) f(i)) × m.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from combdiff.terms.terms import (
     Indicator,
     Lam,
     Reduce,
+    Sum,
     Term,
     Traverser,
     Var,
@@ -25,11 +29,12 @@ from combdiff.terms.terms import (
     mul,
     reduction,
     substitute,
+    total,
 )
 
 
 def with_common_vectors(t: Term) -> Term:
-    """`t` with fewer vector products in its sums.
+    """`t` with fewer vector products in its sums, and under them.
 
     >>> from combdiff.terms.types import REAL, Index, Map, range_of
     >>> three = Index(range_of(3))
@@ -44,9 +49,9 @@ def with_common_vectors(t: Term) -> Term:
     """
 
     def visit(u: Term) -> Term:
-        return _joined(u) if isinstance(u, Add) else u
+        return _joined(u) if isinstance(u, Add) else _of_one_sum(u) if isinstance(u, Sum) else u
 
-    return Traverser(visit, Add)(t)
+    return Traverser(visit, Add, Sum)(t)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +117,28 @@ def _one_of(a: _Product, b: _Product) -> tuple[tuple[Term, Term], Term] | None:
             whole = reduction("cross", (i,), *(vectors if n == 0 else vectors[::-1]))
             return (a.term, b.term), under(a.conditions, mul(*common, apply(whole, a.place)))
     return None
+
+
+def _of_one_sum(t: Sum) -> Term:
+    """Σ of vector products with one vector that stays the same: the product of a sum with it."""
+    found = _product(t.body) if t.counted is None else None
+    if found is None:
+        return t
+    for n in range(2):
+        same, other = found.vectors[n], found.vectors[1 - n]
+        own = tuple(v for v in t.indices if v not in same.free and v in other.free and v != found.place)
+        if not own:
+            continue
+        held = [f for f in found.factors if not f.free.isdisjoint(own)]
+        inside = [c for c in found.conditions if not c.free.isdisjoint(own)]
+        i = fresh(other.params[0].name, other.params[0].kind)
+        summed = total(own, under(inside, mul(*held, substitute(other.body, {other.params[0]: i}))))
+        vectors = [substitute(same.body, {same.params[0]: i}), summed]
+        whole = apply(reduction("cross", (i,), *(vectors if n == 0 else vectors[::-1])), found.place)
+        around = [c for c in found.conditions if c not in inside]
+        product = mul(*(f for f in found.factors if f not in held), whole)
+        return total(tuple(v for v in t.indices if v not in own), under(around, product))
+    return t
 
 
 def _scaled(a: _Product, n: int, i: Var, common: list[Term]) -> Term:
