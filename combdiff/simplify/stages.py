@@ -50,7 +50,7 @@ from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
 from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.laws.stationary import vanishing
-from combdiff.simplify.laws.vector_products import with_common_vectors
+from combdiff.simplify.laws.vector_products import with_common_vectors, with_signs_turned
 from combdiff.simplify.mirrored import in_both_orders
 from combdiff.simplify.opened import called_as_defined
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
@@ -426,7 +426,7 @@ class Simplifier:
         if self.budget.over():
             return body
         order = replace(order, derived=self.derived, ask=self.budget.check)
-        ordered = order(with_cases_in_one_sum(with_plain_parts(body)) if last else body)
+        ordered = order(with_cases_in_one_sum(with_plain_parts(self._turned(body))) if last else body)
         bindings = parts_of(ordered)[0]
         infinite = partial_values(bindings, self.infinite)
         stated = stated_once(ordered, self.least, self._divided(bindings), infinite)
@@ -438,6 +438,12 @@ class Simplifier:
         result = rename_indices(result, names, sizes - given, self.budget.check)
         result = WrittenOrder.of(*self.written)(result) if last else result
         return self._lettered(result, {*given, *sizes}) if last else result
+
+    def _turned(self, body: Term) -> Term:
+        """`body` with v × u for −(u × v), but for the definitions of the program."""
+        bindings, results = parts_of(body)
+        values = [(v, value if v.name in self.definitions else with_signs_turned(value)) for v, value in bindings]
+        return let(values, tuple_of([*map(with_signs_turned, results)]))
 
     def _divided(self, bindings: Sequence[tuple[Var, Term]]) -> Sequence[Divisor]:
         """What the program divides by, of the values that its definitions have become."""

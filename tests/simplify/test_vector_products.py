@@ -49,7 +49,7 @@ def test_products_with_a_common_vector_are_one(text: str, before: int, after: in
         (
             "(f::RM{n, 3}, r::RM{n, 3}) -> (p::RV{3}) -> "
             "norm(c -> sum(i, cross(k -> r(i, k) - p(k), k -> f(i, k))(c)))^2",
-            "k -> -2 * cross(c -> sum(i, f(i, c)), c -> sum(i, cross(k1 -> r(i, k1) - p(k1), k1 -> f(i, k1))(c)))(k)",
+            "k -> 2 * cross(c -> sum(i, cross(k1 -> r(i, k1) - p(k1), k1 -> f(i, k1))(c)), c -> sum(i, f(i, c)))(k)",
         ),
         # weights and conditions of the index go into the sum
         (
@@ -62,4 +62,13 @@ def test_products_with_a_common_vector_are_one(text: str, before: int, after: in
 def test_a_sum_of_products_with_one_vector_is_one_product(program: str, expected: str) -> None:
     d = cd.grad(program)
     assert " ".join(str(d.result).split()).endswith(expected)
+    assert d.check()
+
+
+def test_a_minus_turns_a_product_round_but_in_definitions_of_the_program() -> None:
+    d = cd.grad(
+        "(a::RV{3}, h::RV{3}) -> (m::RV{3}) -> begin f = i -> -cross(m, h)(i); sum(i, f(i)^2) + a(0) * f(1) end"
+    )
+    assert "f = i -> -cross(m, h)(i)" in str(d.result)
+    assert "-cross" not in str(d.result).replace("f = i -> -cross", "")
     assert d.check()

@@ -16,6 +16,7 @@ from combdiff.terms.terms import (
     Delta,
     Indicator,
     Lam,
+    Mul,
     Reduce,
     Sum,
     Term,
@@ -28,6 +29,7 @@ from combdiff.terms.terms import (
     fresh,
     mul,
     reduction,
+    split_coefficient,
     substitute,
     total,
 )
@@ -52,6 +54,35 @@ def with_common_vectors(t: Term) -> Term:
         return _joined(u) if isinstance(u, Add) else _of_one_sum(u) if isinstance(u, Sum) else u
 
     return Traverser(visit, Add, Sum)(t)
+
+
+def with_signs_turned(t: Term) -> Term:
+    """`t` with v × u for −(u × v), in every product that has one such factor and a minus in front.
+
+    >>> from combdiff.terms.types import REAL, Index, Map, range_of
+    >>> three = Index(range_of(3))
+    >>> (u, v), i, p = (fresh(name, Map((three,), REAL)) for name in "uv"), fresh("i", three), fresh("p", three)
+    >>> there, back = (apply(reduction("cross", (i,), apply(a, i), apply(b, i)), p) for a, b in ((u, v), (v, u)))
+    >>> alpha_equal(with_signs_turned(mul(MINUS_ONE, there)), back)
+    True
+    """
+
+    def visit(u: Term) -> Term:
+        size, _ = split_coefficient(u)
+        own = [f for f in factors_of(u) if _is_entry(f)]
+        if size.imag or size.real > 0 or len(own) != 1:
+            return u
+        (entry,) = own
+        assert isinstance(entry, App) and isinstance(entry.function, Reduce), "an entry of a vector product"
+        whole = entry.function
+        turned = apply(reduction("cross", whole.indices, whole.body, whole.mark), *entry.args)
+        return mul(MINUS_ONE, *(f for f in factors_of(u) if f is not entry), turned)
+
+    return Traverser(visit, Mul)(t)
+
+
+def _is_entry(t: Term) -> bool:
+    return isinstance(t, App) and isinstance(t.function, Reduce) and t.function.kind == "cross"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +122,7 @@ def _product(t: Term) -> _Product | None:
                 left.append(f.body)
             else:
                 factors.append(f)
-    own = [f for f in factors if isinstance(f, App) and isinstance(f.function, Reduce) and f.function.kind == "cross"]
+    own = [f for f in factors if isinstance(f, App) and _is_entry(f)]
     if len(own) != 1 or not isinstance(place := own[0].args[0], Var):
         return None
     others = tuple(f for f in factors if f is not own[0])
