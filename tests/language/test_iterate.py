@@ -111,3 +111,13 @@ def test_a_result_with_a_loop_of_fewer_steps_reads_back_as_what_it_is() -> None:
     assert d.check(), d.check()
     assert "j -> y(0, j), T - 1)" in d.matrix_text()
     assert "sum(t, where(t < T - 1, h(t, i) * h_bar(T - 2 - t, j)))" in d.matrix_text()
+
+
+def test_the_states_of_a_loop_that_begins_with_those_of_another_have_one_range() -> None:
+    """The outer loop has one step fewer than a size, its states backwards are the first ones of the inner loop's."""
+    d = cd.grad(
+        "(a::RV{k}) -> (n::R) -> "
+        "iterate((t, m) -> t^2 / 2 + iterate((e, s) -> sigmoid(e + n * a(m)), a(m), k), n, k - 1)"
+    )
+    assert d.check(), d.check()
+    assert "where(m < k - 1, t_bar(k - 2 - m))" in str(d.result)

@@ -21,6 +21,7 @@ from combdiff.terms.terms import (
     Sum,
     Term,
     Traverser,
+    Tuple,
     Var,
     add,
     fresh,
@@ -109,8 +110,15 @@ def _together(loops: Sequence[tuple[Var, Loop]]) -> tuple[dict[int, Var], list[t
             state = loop.states[loop.item].kind
             names[loop.item] = fresh(var.name, state if kind == "last" else _all_states(loop.time, state))
             turned = _turned(loop) if loop.backward else loop
-            found.append((names[loop.item], Loop(kind, loop.item, False, turned.step, turned.start)))
+            found.append((names[loop.item], Loop(kind, loop.item, False, turned.step, _first_states(turned))))
     return names, found
+
+
+def _first_states(loop: Loop) -> Term:
+    """The first states, of which some may be all states of another loop, which runs backwards."""
+    assert isinstance(loop.start, Tuple), "the first states"
+    whole = (Lam(*_over_whole_ranges(s.params, s.body)) if isinstance(s, Lam) else s for s in loop.start.items)
+    return Tuple(tuple(whole))
 
 
 def _use(name: Var, loop: Loop) -> Term:
