@@ -164,3 +164,25 @@ def test_a_value_of_the_program_is_written_with_an_inverse_that_has_a_name():
     assert str(d.result).count("inv(") == 1
     assert "x = i -> sum(j, Q(i, j)) / n" in str(d.result)
     assert d.check()
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (
+            "(t::RV{n}, b::RV{n}) -> (P::RM{n, n}) -> begin x = (I - P) \\ b; sum(i, t(i) * log(x(i))) end",
+            "Q = (i, j) -> inv((i1, j1) -> delta(i1, j1, 1) - P(i1, j1))(i, j) x = i -> sum(j, b(j) * Q(i, j)) "
+            "(i, j) -> x(j) * sum(i1, t(i1) * Q(i1, i) / x(i1)) end",
+        ),
+        (
+            "(X::RM{n, d}, y::RV{n}) -> (w::RV{d}) -> begin p = i -> tanh(sum(j, X(i, j) * w(j))) + 1; "
+            "sum(i, (y(i) - p(i))^2) end",
+            "v = i -> tanh(sum(j, X(i, j) * w(j))) p = i -> v(i) + 1 "
+            "j -> -2 * sum(i, X(i, j) * (1 - v(i)^2) * (y(i) - p(i))) end",
+        ),
+    ],
+)
+def test_a_function_that_a_definition_and_a_result_hold_has_a_name(program, expected):
+    d = cd.grad(program)
+    assert body(d) == f"begin {expected}"
+    assert d.check()

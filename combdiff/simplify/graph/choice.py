@@ -166,6 +166,11 @@ class Choice:
         if verbatim:
             self.reader.finish()
         named = naming(self.reader, everything, roots, self.budget)
+        if verbatim:
+            pairs = zip(self.leaves, self.roots, strict=False)
+            named.kept = [
+                (self.graph.frame(leaf).of, leaf) for leaf, root in pairs if leaf is not None and root is None
+            ]
         named.run()
         values = [*(value for _, value in self.bindings), *self.results]
         names = {**index_names(tuple_of(values)), **self.names}

@@ -77,7 +77,8 @@ TRIED = 16
 @dataclass(slots=True)
 class Naming:
     """Gives names to classes that `roots` are written with; `leaves` has what was named: the nodes, and the variables;
-    `letters` are what they are called by, if not by their rank.
+    `letters` are what they are called by, if not by their rank. Values that are `kept` as the program writes them hold
+    functions, too, and are written with the names of these.
 
     `chosen` is the extraction in which all names may be written; `plain` one without them.
     """
@@ -92,6 +93,7 @@ class Naming:
     named: set[int] = field(default_factory=set)
     alone: dict[int, bool] = field(default_factory=dict)
     letters: str = ""
+    kept: Sequence[tuple[int, Node | None]] = ()
 
     @property
     def graph(self) -> Graph:
@@ -158,7 +160,7 @@ class Naming:
         users: Counter[int] = Counter()
         seen: set[int] = set()
         todo = []
-        for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
+        for root, own in [*self.roots, *self.kept, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
             node = self._definition(root, own)
             if node is not None:
                 todo.append(node)
