@@ -170,9 +170,9 @@ def test_a_value_of_the_program_is_written_with_an_inverse_that_has_a_name():
     ("program", "expected"),
     [
         (
-            "(t::RV{n}, b::RV{n}) -> (P::RM{n, n}) -> begin x = (I - P) \\ b; sum(i, t(i) * log(x(i))) end",
+            "(t::RV{n}, b::RV{n}) -> (P::RM{n, n}) -> begin x = (I - P) \\ b; sum(i, t(i) * exp(x(i))) end",
             "Q = (i, j) -> inv((i1, j1) -> delta(i1, j1, 1) - P(i1, j1))(i, j) x = i -> sum(j, b(j) * Q(i, j)) "
-            "(i, j) -> x(j) * sum(i1, t(i1) * Q(i1, i) / x(i1)) end",
+            "(i, j) -> x(j) * sum(i1, t(i1) * Q(i1, i) * exp(x(i1))) end",
         ),
         (
             "(X::RM{n, d}, y::RV{n}) -> (w::RV{d}) -> begin p = i -> tanh(sum(j, X(i, j) * w(j))) + 1; "
