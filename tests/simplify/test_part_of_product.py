@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import combdiff as cd
 from combdiff.explanation import explanation
-from combdiff.simplify.graph.laws.part_of_product import NamedProduct, named
+from combdiff.simplify.graph.laws.part_of_product import NamedProduct, part_of_product
 from combdiff.terms.terms import (
     App,
     Conj,
@@ -124,7 +124,7 @@ def test_a_product_with_names_is_the_product(own, other, mirrored, scale):
     value = Lam((P,), mul(scale, *product(own, P)))
     named_product = NamedProduct.of(U, value)
     factors = factors_of(mul(*product(own, Q, mirrored), *product(other, Q)))
-    found = named(factors, [named_product] if named_product else [], {})
+    found = part_of_product(factors, [named_product] if named_product else [], {})
     if found is not None:
         coefficient, terms = found
         assert any(U in t.free for t in terms)
@@ -140,10 +140,10 @@ def test_roots_that_have_a_name_are_the_same_numbers():
     u = NamedProduct.of(U, Lam((P,), mul(App(a, (P,)), power(App(s, (P,)), number(-1)))))
     factors = [App(a, (Q,)), power(call("sqrt", App(w, (Q,))), number(-1)), power(App(s, (Q,)), number(-2))]
     assert u is not None
-    _, terms = named(factors, [u], {s: root})
+    _, terms = part_of_product(factors, [u], {s: root})
     assert App(U, (Q,)) in terms and power(App(s, (Q,)), number(-2)) in terms
     # an exponent of the other sign, or a smaller one, holds no such factor
-    assert named([App(a, (Q,)), App(s, (Q,))], [u], {s: root}) is None
+    assert part_of_product([App(a, (Q,)), App(s, (Q,))], [u], {s: root}) is None
 
 
 def test_a_smaller_power_holds_no_larger_one():
@@ -151,8 +151,8 @@ def test_a_smaller_power_holds_no_larger_one():
     a, c = fresh_named("a", REAL), fresh_named("c", REAL)
     square = NamedProduct.of(U, Lam((P,), mul(App(c, (P,)), power(App(a, (P,)), number(2)))))
     assert square is not None
-    assert named([App(c, (Q,)), App(a, (Q,))], [square], {}) is None
-    assert named([App(c, (Q,)), power(App(a, (Q,)), number(3))], [square], {}) is not None
+    assert part_of_product([App(c, (Q,)), App(a, (Q,))], [square], {}) is None
+    assert part_of_product([App(c, (Q,)), power(App(a, (Q,)), number(3))], [square], {}) is not None
 
 
 def test_a_value_of_the_program_is_written_with_an_inverse_that_has_a_name():

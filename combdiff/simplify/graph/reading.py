@@ -19,7 +19,7 @@ from combdiff.canon.slotgroup import SlotGroup
 from combdiff.records import dataclass
 from combdiff.simplify.choose import is_cheap
 from combdiff.simplify.graph.graph import LARGEST, Graph, Leaf, Ref, Zero
-from combdiff.simplify.graph.laws.part_of_product import NamedProduct, is_root, named
+from combdiff.simplify.graph.laws.part_of_product import NamedProduct, is_root, part_of_product
 from combdiff.simplify.graph.laws.phases import phases
 from combdiff.simplify.graph.laws.split import split
 from combdiff.simplify.graph.reading_cost import words
@@ -215,7 +215,7 @@ class Reader:
         apart = [part for f in factors for part in phases(self._written_out(f), self.captured)]
         if len(apart) > len(factors):
             self.graph.union(whole, split(self.graph, [*map(self._factor, apart), *counted], is_open, self.one()))
-        shorter = named(p.factors, self.products, self.roots)
+        shorter = part_of_product(p.factors, self.products, self.roots)
         if shorter is not None:
             self.recognised += 1
             refs = [*map(self._factor, [g for f in shorter[1] for g in _repeated(f)]), *counted]

@@ -125,7 +125,7 @@ class Factors:
         return origin, n * m
 
 
-def named(
+def part_of_product(
     factors: Sequence[Term], products: Sequence[NamedProduct], roots: Mapping[Var, Term]
 ) -> tuple[Coefficient, list[Term]] | None:
     """`factors` with the names of `products` in them, and the number in front; None if there are none.
