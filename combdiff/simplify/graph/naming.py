@@ -103,7 +103,7 @@ class Naming:
     def run(self) -> None:
         """Name what is worth it: functions that several forms hold, then one class at a time, the best first."""
         while not self.budget.over():
-            functions = [of for of, n in self._users().items() if n > 1 and self._is_unnamed_function(of)]
+            functions = [of for of in self._computed_twice() if self._is_unnamed_function(of)]
             if not functions:
                 break
             self.chosen.show(*map(self._named, functions))
@@ -155,12 +155,33 @@ class Naming:
             self._walk(self.graph.frame(leaf).of, leaf, counts, nodes)
         return counts, nodes
 
-    def _users(self) -> Counter[int]:
-        """How many of the nodes that are computed mention a class."""
+    def _computed_twice(self) -> list[int]:
+        """The classes that several nodes mention; those of `kept` values count for functions of contractions."""
+        users, held = self._users(), self._users(self.kept)
+        return [of for of, n in held.items() if users[of] > 1 or (n > 1 and self._is_of_a_contraction(of))]
+
+    def _is_of_a_contraction(self, of: int) -> bool:
+        """Whether it is made of a contraction, whatever that is called, or of a reduction."""
+        todo, seen = [of], set[int]()
+        while todo:
+            c = todo.pop()
+            if c in seen:
+                continue
+            seen.add(c)
+            for node in self.graph.classes[c].nodes:
+                if isinstance(node, Con) and node.bound:
+                    return True
+                if isinstance(node, Leaf) and _is_entry_of_a_reduction(self.reader.spelled[node.key].term):
+                    return True
+                todo += [below for below, _ in self._below(node)]
+        return False
+
+    def _users(self, kept: Sequence[tuple[int, Node | None]] = ()) -> Counter[int]:
+        """How many of the nodes that are computed, those of `kept` values among them, mention a class."""
         users: Counter[int] = Counter()
         seen: set[int] = set()
         todo = []
-        for root, own in [*self.roots, *self.kept, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
+        for root, own in [*self.roots, *kept, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
             node = self._definition(root, own)
             if node is not None:
                 todo.append(node)
