@@ -231,9 +231,11 @@ def rename_indices(
 ) -> Term:
     """Bound indices get names of `names` (the user's, by type) that nothing around them carries, and no `others`.
 
-    Nor does one get the name of a size that is a number where the index would hide it. `ask` is called often, and may
-    raise to stop.
+    Nor does one get the name of a definition, or that of a size that is a number where the index would hide it. `ask`
+    is called often, and may raise to stop.
     """
+
+    defined = frozenset(v.name for v in bound_by(result)) if isinstance(result, Let) else frozenset[str]()
 
     def go(t: Term, taken: frozenset[str]) -> Term:
         ask()
@@ -242,7 +244,9 @@ def rename_indices(
         renaming: dict[Var, Term] = {}
         wanted = _in_order(bound, names) if isinstance(t, Sum) else {}
         for v in bound:
-            name = _free_name(wanted.get(v) or _name(v, t, taken, names), v.kind, taken, names)
+            # a state has the name of the definition that it is the value of
+            near = taken | defined if isinstance(v.kind, Index) else taken
+            name = _free_name(wanted.get(v) or _name(v, t, near, names), v.kind, near, names)
             taken = taken | {name}
             if name != v.name:
                 renaming[v] = fresh(name, v.kind)

@@ -166,3 +166,14 @@ def test_a_sum_that_is_taken_at_sums_of_indices_keeps_its_name() -> None:
     assert "r(i + j)" in d.result
     assert max(step.rank for step in d.plan().steps) == 2
     assert d.check()
+
+
+def test_an_index_has_no_name_of_a_definition() -> None:
+    """An index of a vector product, and one of a value of the result, beside the user's centre of mass c."""
+    d = cd.grad(
+        "(m::RV{n}, h::RV{3}) -> (r::RM{n, 3}, v::RM{n, 3}, w::RV{3}) -> begin c = e -> sum(i, m(i) * r(i, e)); "
+        "L = e -> sum(i, m(i) * cross(f -> r(i, f) - c(f), f -> v(i, f))(e)); q = e -> cross(w, L)(e); "
+        "sum(e, (L(e) - h(e))^2) + sum(e, q(e)^2) end"
+    )
+    assert "₁" not in str(d.result) and "L_bar = e -> " in str(d.result)
+    assert d.check()
