@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,6 +146,18 @@ def test_roots_that_have_a_name_are_the_same_numbers():
     assert App(U, (Q,)) in terms and power(App(s, (Q,)), number(-2)) in terms
     # an exponent of the other sign, or a smaller one, holds no such factor
     assert part_of_product([App(a, (Q,)), App(s, (Q,))], [u], {s: root}) is None
+
+
+def test_the_root_of_a_square_that_has_a_name_is_no_factor():
+    # s = w², U = a / w: a / sqrt(s) is a / |w|
+    s = fresh("s", Map((Index(),), REAL))
+    w, a = fresh_named("w", REAL), fresh_named("a", REAL)
+    square = Lam((P,), power(App(w, (P,)), number(2)))
+    u = NamedProduct.of(U, Lam((P,), mul(App(a, (P,)), power(App(w, (P,)), number(-1)))))
+    assert u is not None
+    below = Pow(App(s, (Q,)), number(Fraction(-1, 2)))
+    assert part_of_product([App(a, (Q,)), below], [u], {s: square}) is None
+    assert part_of_product([App(a, (Q,)), power(App(s, (Q,)), number(-1))], [u], {s: square}) is None
 
 
 def test_a_smaller_power_holds_no_larger_one():

@@ -61,9 +61,8 @@ class NamedProduct:
         if not all(isinstance(v.kind, Index) for v in slots):
             return None
         p = network(body, drawn=is_never_drawn)
-        return (
-            cls(var, slots, body, (p.coefficient.real, p.coefficient.imag), p.factors) if len(p.factors) > 1 else None
-        )
+        scale = p.coefficient.real, p.coefficient.imag
+        return cls(var, slots, body, scale, p.factors) if len(p.factors) > 1 else None
 
     def at(self, args: Mapping[Var, Term], mirrored: bool) -> tuple[Term, tuple[Term, ...]]:
         """Its entry, and its factors, where the slots are `args`; `mirrored` for both conjugated."""
@@ -101,7 +100,7 @@ class Factors:
             own, m = self._origin(base)
             for place, (there, scale) in enumerate(known):
                 taken = n * m / scale
-                same = there == own or alpha_equal(there, own)
+                same = (there == own or alpha_equal(there, own)) and _is_power(m, n) and _is_power(scale, taken)
                 if same and left[place] and 0 < taken / left[place] <= 1:
                     left[place] -= taken
                     break
@@ -196,6 +195,11 @@ def _power(t: Term) -> tuple[Term, Fraction]:
             return base, n
         case _:
             return t, Fraction(1)
+
+
+def _is_power(m: Fraction, n: Fraction) -> bool:
+    """Whether (w^m)^n is w^(m n) for every number w: the root of w² is |w|."""
+    return n.denominator == 1 or abs(m) < 1 or m == 1
 
 
 def is_root(value: Term) -> bool:
