@@ -194,7 +194,7 @@ def test_what_is_looked_up_in_a_function_of_all_rows_is_stored_by_rows() -> None
         given = rng.integers(0, v, o), rng.normal(size=(o, a)), rng.normal(size=(v, a))
         found, nothing = f(*given)
         whole, zeros = d.compile()(*given)
-        assert [block.pattern for block in found.blocks] == ["(o, cam(o), d)"]
+        assert [block.pattern for block in found.blocks] == ["(o, cam(o), d1)"]
         assert np.allclose(found.dense(), whole)
         assert not nothing.blocks and np.array_equal(nothing.dense(), zeros)
         assert nothing.shape == zeros.shape and nothing.scipy().nnz == 0
