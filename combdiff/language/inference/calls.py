@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from combdiff.language.parsing.syntax import (
     Param,
     Size,
     TypeName,
+    has_no_types,
     nodes_of,
 )
 from combdiff.language.vocabulary import (
@@ -97,9 +99,30 @@ def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scop
             return _builtin(el, builtin, args, scope, span)
         case Closure():
             _count(name, len(function.body.params), "argument", args, span, function.body.span)
+            if has_no_types(function.body):
+                given = [_read(el, arg, scope) for arg in args]
+                if not all(map(_is_point, given)):
+                    args = given
+                elif function.problem:
+                    raise function.problem
             return _inlined(el, function, args, scope)
         case Term():
+            untyped = el.untyped.get(function)
+            if untyped is not None and len(args) == len(untyped.body.params):
+                args = given = [_read(el, arg, scope) for arg in args]
+                if not all(map(_is_point, given)):
+                    with suppress(LanguageError), el.attempt():  # else the error tells that it is a tensor
+                        return _inlined(el, untyped, given, scope)
             return _applied(el, function, args, scope, span, name)
+
+
+def _read(el: Elaborator, arg: Argument, scope: Scope) -> Ready:
+    return Ready(el.expr(arg, scope), arg.span)
+
+
+def _is_point(arg: Ready) -> bool:
+    """Whether an argument stands in a slot of a tensor."""
+    return isinstance(arg.term.type, Index) or (isinstance(arg.term, Const) and arg.term.is_integer)
 
 
 def _applied(el: Elaborator, f: Term, args: Sequence[Argument], scope: Scope, span: Span, name: str) -> Term:

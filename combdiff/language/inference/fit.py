@@ -42,7 +42,9 @@ def fit(actual: Type, wanted: Type, ranges: Ranges, span: Span) -> None:
             raise LanguageError(
                 f"{in_words(wanted)} is expected here, found {in_words(actual)}",
                 span=span,
-                remedy="check the argument against the declared type",
+                remedy="a parameter without a type is an index here: declare it where it is bound, as v::RV"
+                if isinstance(actual, Index)
+                else "check the argument against the declared type",
             )
 
 

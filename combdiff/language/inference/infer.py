@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 
 from combdiff.errors import BudgetError, CombDiffError, LanguageError, Span, UnsupportedError
 from combdiff.language import habits
@@ -26,7 +26,7 @@ from combdiff.language.inference.lattice import check_points
 from combdiff.language.inference.resolution import resolved
 from combdiff.language.inference.scope import Closure, Entry, Function, Ready, Scope, Textual
 from combdiff.language.inference.size_names import check_names_of_sizes, is_integer
-from combdiff.language.inference.slots import Slots
+from combdiff.language.inference.slots import Asked, Slots
 from combdiff.language.parsing.building import binds_nothing
 from combdiff.language.parsing.syntax import (
     Apply,
@@ -49,6 +49,7 @@ from combdiff.language.parsing.syntax import (
     Summation,
     TypeExpr,
     TypeName,
+    has_no_types,
     nodes_of,
 )
 from combdiff.language.vocabulary import CONSTANTS, FUNCTIONS, LOOPS, RESERVED, did_you_mean, in_words
@@ -58,7 +59,7 @@ from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.recursion import deep_recursion
 from combdiff.terms.terms import App, Const, Let, Term, Tuple, Var
-from combdiff.terms.types import Index, Map, Number, Product, Type, is_real, maps_in_turn
+from combdiff.terms.types import Index, Map, Number, Product, Type, is_function, is_real, maps_in_turn
 
 _DEEPEST = 6_000
 _LARGEST = 100_000
@@ -100,10 +101,21 @@ def _leading(e: Expr) -> list[Param]:
 
 @dataclass(slots=True, eq=False)
 class Unfinished:
-    """What the definitions of a block have left behind: bindings of its `Let`, functions that may never be called."""
+    """What the definitions of a block have left behind: bindings of its `Let`, functions that may never be called.
 
-    bindings: list[tuple[Var, Term]]
-    functions: list[Closure]
+    `tensors` are what may be called as functions only, with their bindings and what is asked of their indices.
+    """
+
+    bindings: list[tuple[Var, Term]] = field(default_factory=list)
+    functions: list[Closure] = field(default_factory=list)
+    tensors: list[tuple[Closure, tuple[Var, ...], Asked]] = field(default_factory=list)
+
+    def read_by(self, body: Term) -> set[Var]:
+        """The variables that `body` reads, itself or through bindings."""
+        found = set(body.free)
+        for var, term in reversed(self.bindings):
+            found |= term.free if var in found else frozenset()
+        return found
 
 
 class Elaborator:
@@ -125,6 +137,7 @@ class Elaborator:
         self.functions: dict[Var, Function] = {}  # what the variables mean that stand for functions of numbers
         self.called: tuple[str, ...] = ()  # what the definition of a loop that is read calls its states
         self.unshared: set[Term] = set()  # maps that stand for several definitions, and are written out
+        self.untyped: dict[Term, Closure] = {}  # tensors whose definitions are functions of anything else, too
         self.points: dict[Term, int] = {}  # how many arguments of a pullback, or of an item of one, are no cotangents
         self._inlining = 0
         self._guards = 0
@@ -285,6 +298,9 @@ class Elaborator:
             case Textual(value, before):
                 return self.inlined(value, scope.child({e.text: before}), wanted)
             case Term():
+                untyped = self.untyped.get(entry)
+                if untyped is not None and wanted is not None and is_function(wanted):
+                    return self.lambda_(untyped.body, untyped.scope, wanted)
                 return entry
 
     def lookup(self, e: Name, scope: Scope) -> Entry:
@@ -407,14 +423,20 @@ class Elaborator:
     # --- definitions ------------------------------------------------------------------------------------------------
 
     def _block(self, e: Block, scope: Scope, wanted: Type | None) -> Term:
-        left = Unfinished([], [])
+        left = Unfinished()
         inner = scope.child()
         for definition in e.definitions:
             inner = self._define(definition, inner, left)
         body = self.expr(e.body, inner, wanted)
         for function in left.functions:
+            if function.problem and not function.read:
+                raise function.problem
             if not function.read:
                 self.lambda_(function.body, function.scope)
+        read = left.read_by(body) if left.tensors else set()
+        for function, own, asked in left.tensors:
+            if not (function.read and own and read.isdisjoint(own)):
+                self.slots.ask(asked)
         return terms.let(left.bindings, body)
 
     def _define(self, d: Definition, scope: Scope, left: Unfinished) -> Scope:
@@ -427,15 +449,51 @@ class Elaborator:
             return scope.extended(word, Textual(d.value, scope.find(word)))
         closure = self._closure(d.value, scope, word)
         if closure is None:
-            term = self._defined(d, scope)
-        elif word in self.keep:
+            return self._of_no_types(d, d.value, scope, left) if has_no_types(d.value) else self._bind(d, scope, left)
+        if word in self.keep:
             closure.read = True
-            term = self.lambda_(closure.body, closure.scope)
-        else:
-            left.functions.append(closure)
-            return scope.extended(word, closure)
-        found = self._shared(word, term, left)
+            found = self._shared(word, self.lambda_(closure.body, closure.scope), left)
+            return scope.extended(word, found if d.kind is None else self._declared(d, d.kind, found, left))
+        left.functions.append(closure)
+        return scope.extended(word, closure)
+
+    def _bind(self, d: Definition, scope: Scope, left: Unfinished) -> Scope:
+        """A definition that is a value."""
+        word = d.names[0].text
+        found = self._shared(word, self._defined(d, scope), left)
         return scope.extended(word, found if d.kind is None else self._declared(d, d.kind, found, left))
+
+    def _of_no_types(self, d: Definition, value: Lambda, scope: Scope, left: Unfinished) -> Scope:
+        """A map whose parameters have no types is a tensor, and a function of what else it is called with.
+
+        One that is no tensor, as y -> [y(1), -y(0)], is a function alone.
+        """
+        closure = Closure(value, scope, d.names[0].text)
+        before = len(left.bindings)
+        try:
+            with self.attempt(), self.slots.apart() as asked:
+                inner = self._bind(d, scope, left)
+        except LanguageError as problem:
+            if d.kind is not None:
+                raise
+            closure.problem = problem
+            left.functions.append(closure)
+            return scope.extended(closure.name, closure)
+        found = inner.find(closure.name)
+        if isinstance(found, Term):
+            self.untyped[found] = closure
+        left.tensors.append((closure, tuple([v for v, _ in left.bindings[before:]]), asked))
+        return inner
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What is read here may be read in another way, if it is an error: the walk then goes on from where it was."""
+        before = self._depth, self._inlining, self._guards, self._facts
+        try:
+            yield
+        except LanguageError:
+            self._depth, self._inlining, self._guards, self._facts = before
+            raise
 
     def _declared(self, d: Definition, kind: TypeExpr, var: Term, left: Unfinished) -> Term:
         """A definition whose type says that it is a definite matrix; `check_hermitian` sees whether it is Hermitian."""

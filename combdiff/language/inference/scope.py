@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from combdiff.errors import Span
+from combdiff.errors import LanguageError, Span
 from combdiff.language.parsing.syntax import Expr, Lambda
 from combdiff.records import dataclass
 from combdiff.terms.terms import Lam, Term
@@ -36,12 +36,15 @@ class Closure:
     At numbers it is read once: `made` are the variables that stand for it by the types of its arguments, or by these
     themselves if they are constants, and `calls` its calls by their arguments; None where it binds something and is
     read anew. A chain of definitions that use the one before twice would double with each otherwise.
+
+    A parameter without a type takes what it is called with. `problem` says why the function, of no types, is no tensor.
     """
 
     body: Lambda
     scope: Scope
     name: str = ""
     read: bool = False
+    problem: LanguageError | None = None
     made: dict[tuple[Type | Term, ...], Term | None] = field(default_factory=dict)
     calls: dict[tuple[Term, ...], Term | None] = field(default_factory=dict)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from combdiff.errors import LanguageError, Span
 from combdiff.language.inference.domains import Ranges
 from combdiff.language.inference.resolution import resolved
@@ -37,6 +40,11 @@ _MORE = (
 Fact = tuple[Term, str, Term]
 """That two numbers are in a relation."""
 
+_InSlot = tuple[Term, Domain, Span, tuple[Fact, ...]]
+_Met = tuple[Domain, Domain, Span]
+Asked = tuple[list[_InSlot], list[_Met]]
+"""What is asked of indices once all ranges are known."""
+
 
 _IN_RANGE = (
     "give the slot a domain with `periodic = true`, or give it and the indices bounds that fit (`lower`, `upper`), or "
@@ -52,8 +60,24 @@ class Slots:
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
         # each time that it stands there: a function that is called twice has indices of its own, and other facts
-        self._arithmetic: list[tuple[Term, Domain, Span, tuple[Fact, ...]]] = []
-        self._met: list[tuple[Domain, Domain, Span]] = []
+        self._arithmetic: list[_InSlot] = []
+        self._met: list[_Met] = []
+
+    @contextmanager
+    def apart(self) -> Iterator[Asked]:
+        """What is asked of indices in here; `ask` asks it, if what is read here turns out to be read."""
+        before = self._arithmetic, self._met
+        own: Asked = [], []
+        self._arithmetic, self._met = own
+        try:
+            yield own
+        finally:
+            self._arithmetic, self._met = before
+
+    def ask(self, asked: Asked) -> None:
+        """Ask what `apart` has put apart."""
+        self._arithmetic += asked[0]
+        self._met += asked[1]
 
     def meet(self, one: Term, other: Term, span: Span) -> None:
         """Two indices are compared for equality: an index that stands in no slot has the range of J(e)."""
@@ -430,9 +454,6 @@ def _no_index(term: Term, slot: tuple[str, Span], span: Span) -> LanguageError:
     else:
         message = f"an index is expected here, found {in_words(term.type)}"
         remedy = "only indices and their integer combinations stand in a slot"
-    label, name, *_ = slot[0].split()
-    if label == "index" and isinstance(term.type, Number):
-        remedy = f"a parameter without a type is an index: write ({name}::R) -> … for a number, or {remedy}"
     return LanguageError(message, span=span, also=slot, remedy=remedy)
 
 

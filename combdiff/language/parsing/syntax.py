@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from typing import TypeGuard
 
 from combdiff.errors import Source, Span
 from combdiff.records import dataclass
@@ -305,6 +306,16 @@ class Module:
     body: Expr
     source: Source
     remarks: tuple[str, ...] = ()
+
+
+def has_no_types(e: object) -> TypeGuard[Lambda]:
+    """Whether an expression is a map whose parameters have no types.
+
+    >>> from combdiff.language.parsing.parser import parse
+    >>> has_no_types(parse("(i, j) -> i").body), has_no_types(parse("(x::RV, i) -> x(i)").body)
+    (True, False)
+    """
+    return isinstance(e, Lambda) and bool(e.params) and all(p.kind is None for p in e.params)
 
 
 def nodes_of(tree: object) -> Iterator[object]:

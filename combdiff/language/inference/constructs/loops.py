@@ -104,6 +104,7 @@ def _step(el: Elaborator, name: str, arg: Expr | Ready, scope: Scope) -> Closure
     found: object = arg
     if isinstance(arg, Name):
         found = scope.find(arg.text)
+        found = el.untyped.get(found, found) if isinstance(found, Term) else found
     elif isinstance(arg, Lambda):
         found = Closure(arg, scope)
     if not isinstance(found, Closure) or len(found.body.params) != 2:
