@@ -193,7 +193,10 @@ class Choice:
 
 @dataclass(slots=True)
 class Text:
-    """The values, and the new ones, each written with what was defined before it."""
+    """The values, and the new ones, each written with what was defined before it.
+
+    `met` are values that stand before what is written, and are not shown in the plain forms yet.
+    """
 
     choice: Choice
     plain: Extraction
@@ -202,15 +205,19 @@ class Text:
     later: set[Var]
     ordered: list[Binding] = field(default_factory=list)
     defined: set[Leaf] = field(default_factory=set)
+    met: list[Leaf] = field(default_factory=list)
 
     def all(self) -> tuple[list[Binding], list[Term]]:
         choice = self.choice
         state = self.plain.copy()
         state.show(*self.naming.leaves)
         results = []
+        met: list[Leaf] = []
         for n, value in enumerate([*(value for _, value in choice.bindings), *choice.results]):
             root = choice.roots[n]
             if root is not None:
+                state.show(*met)
+                met.clear()
                 with suppress(OutOfTime):
                     value = self._value(value, root, state)
             if n >= len(choice.bindings):
@@ -221,8 +228,8 @@ class Text:
             self.later.discard(var)
             leaf = choice.leaves[n]
             if leaf is not None:
-                self.plain.show(leaf)
-                state.show(leaf)
+                self.met.append(leaf)
+                met.append(leaf)
         # what only one other value mentions still is part of it
         new = [*self.naming.leaves.values()]
         self.ordered = with_named_functions(self.ordered, new, choice.kept)
@@ -265,6 +272,8 @@ class Text:
 
     def _without(self, leaf: Leaf, state: Extraction) -> Extraction:
         """The forms in which a new value is written: with names of what is smaller than itself."""
+        self.plain.show(*self.met)
+        self.met.clear()
         of = self.choice.graph.frame(leaf).of
         size = self.plain.best[of].term
         own = self.plain.copy()

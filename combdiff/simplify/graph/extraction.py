@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 from dataclasses import field, replace
 from heapq import heappop, heappush
 from math import inf
-from typing import Self
+from typing import NamedTuple, Self
 
 from combdiff.canon.skeleton import MINUS, UNIT
 from combdiff.records import dataclass
@@ -29,9 +29,12 @@ TIE = 1e-5
 """Of equal forms of a product the one is taken in which collected sums stand outside."""
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
-    """The least cost of a class, and the node that has it: alone, and as a factor, where a sum needs parentheses."""
+class Best(NamedTuple):
+    """The least cost of a class, and the node that has it: alone, and as a factor, where a sum needs parentheses.
+
+    Of the factor: the sums in parentheses within it if it `is_product`, whether it is itself such a sum, and the slots
+    of its longest entry.
+    """
 
     term: float = inf
     factor: float = inf
@@ -39,20 +42,39 @@ class Best:
     factor_node: Node | None = None
     within: int = 0
     rank: int = 0
+    is_product: bool = False
+    is_sum: bool = False
 
 
 NONE = Best()
 
 
+class Form(NamedTuple):
+    """A node of a class as all extractions of a graph see it: what it costs itself, its children, and its rank.
+
+    A child is `plain` if it needs no parentheses.
+    """
+
+    node: Node
+    of: int
+    own: float
+    parts: tuple[tuple[int, bool], ...]
+    rank: int
+
+
 @dataclass(slots=True)
 class Extraction:
-    """The best forms of all classes, if the leaves in `hidden` are not written."""
+    """The best forms of all classes, if the leaves in `hidden` are not written.
+
+    `forms` are those of the nodes, `users` the forms that hold a class: no class is joined with another any more.
+    """
 
     graph: Graph
     read: Reader
     hidden: set[Node] = field(default_factory=set)
     best: dict[int, Best] = field(default_factory=dict)
-    own: dict[Node, tuple[float, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
+    forms: dict[Node, Form] = field(default_factory=dict)
+    users: dict[int, list[Form]] = field(default_factory=dict)
 
     def run(self) -> None:
         """Find the best forms."""
@@ -73,46 +95,50 @@ class Extraction:
         waiting = [of]
         while waiting:
             for node in self.graph.classes[waiting.pop()].nodes:
-                new = {part for part, _ in self._own(node)[1]} - found
+                new = {part for part, _ in self.form(node).parts} - found
                 found |= new
                 waiting += new
         return found
 
     def relax(self, nodes: Iterable[Node], among: Container[int] | None = None) -> None:
         """Take `nodes` where they are better than what is known, and what gets better with them, the cheapest first."""
-        frames, users = self.graph.frames, self.graph.users
+        best = self.best
         waiting: list[tuple[float, int]] = []
-        for node in nodes:
-            of = self.graph.frame(node).of
-            if node not in self.hidden and self._improve(of, node):
-                heappush(waiting, (self.best[of].term, of))
+        for form in map(self.form, nodes):
+            if self._improve(form):
+                heappush(waiting, (best[form.of].term, form.of))
         while waiting:
             cost, of = heappop(waiting)
-            if cost > self.best[of].term:
+            if cost > best[of].term:
                 continue  # it has got better since, and stands in front with that
-            for user in users[of]:
-                if user in frames and user not in self.hidden:
-                    above = self.graph.holder(frames[user].of)
-                    if (among is None or above in among) and self._improve(above, user):
-                        heappush(waiting, (self.best[above].term, above))
+            for form in self._users(of):
+                above = form.of
+                # what holds this class is no cheaper than it
+                if best.get(above, NONE).factor <= cost or not (among is None or above in among):
+                    continue
+                if self._improve(form):
+                    heappush(waiting, (best[above].term, above))
 
-    def _improve(self, of: int, node: Node) -> bool:
-        term, within, rank = self.cost(node)
+    def _users(self, of: int) -> list[Form]:
+        if of not in self.users:
+            self.users[of] = [self.form(node) for node in self.graph.users[of] if node in self.graph.frames]
+        return self.users[of]
+
+    def _improve(self, form: Form) -> bool:
+        term, within, rank = self.cost_of(form)
         if term == inf:
             return False
+        of, node = form.of, form.node
         factor = term + self.parentheses(of, node)
         old = self.best.get(of, NONE)
-        better = (term < old.term - TIE / 10, factor < old.factor - TIE / 10)
-        if not any(better):
+        as_term, as_factor = term < old.term - TIE / 10, factor < old.factor - TIE / 10
+        if not (as_term or as_factor) or node in self.hidden:
             return False
-        self.best[of] = Best(
-            term if better[0] else old.term,
-            factor if better[1] else old.factor,
-            node if better[0] else old.term_node,
-            node if better[1] else old.factor_node,
-            within if better[1] else old.within,
-            rank if better[1] else old.rank,
-        )
+        if as_factor:
+            own = (node if as_term else old.term_node), node, within, rank, isinstance(node, Con), isinstance(node, Lin)
+            self.best[of] = Best(term if as_term else old.term, factor, *own)
+        else:
+            self.best[of] = old._replace(term=term, term_node=node)
         return True
 
     def parentheses(self, of: int, node: Node) -> float:
@@ -125,27 +151,36 @@ class Extraction:
         rank = max(2, *(self.best.get(self.graph.holder(c.of), NONE).rank for c, _ in node.terms))
         return PARENTHESES + SLOTS[0] * (slots > 2) + SLOTS[1] * max(0, slots - 3) + BEYOND * max(0, slots - rank)
 
-    def cost(self, node: Node) -> tuple[float, int, int]:
-        """The names of a node with those of its children, the sums in parentheses in it, and its longest entry."""
-        own, parts = self._own(node)
-        best = self.best
-        if isinstance(node, Con):
-            found = [best.get(of, NONE) for of, _ in parts]
-            inner = sum([b.within for b in found if isinstance(b.factor_node, Con)])
-            sums = sum([isinstance(b.factor_node, Lin) for b in found])
-            return own + sum([b.factor for b in found]) + TIE * inner, inner + sums, max([b.rank for b in found])
-        rank = len(self.graph.classes[self.graph.frame(node).of].kinds) if isinstance(node, Leaf) else 0
-        for of, plain in parts:
-            b = best.get(of, NONE)
-            own += b.term if plain else b.factor
-            rank = max(rank, b.rank)
-        return own, 0, rank
+    def cost(self, node: Node) -> float:
+        """The names of a node with those of its children."""
+        return self.cost_of(self.form(node))[0]
 
-    def _own(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
-        """What a node costs itself, and its children, each perhaps without parentheses."""
-        if node not in self.own:
-            self.own[node] = self._parts(node)
-        return self.own[node]
+    def cost_of(self, form: Form) -> tuple[float, int, int]:
+        """The names of a form with those of its children, the sums in parentheses in it, and its longest entry."""
+        best, cost, rank = self.best, form.own, form.rank
+        if not isinstance(form.node, Con):
+            for of, plain in form.parts:
+                b = best.get(of, NONE)
+                cost += b.term if plain else b.factor
+                rank = max(rank, b.rank)
+            return cost, 0, rank
+        inner = sums = 0
+        for of, _ in form.parts:
+            b = best.get(of, NONE)
+            cost += b.factor
+            rank = max(rank, b.rank)
+            inner += b.within if b.is_product else 0
+            sums += b.is_sum
+        return cost + TIE * inner, inner + sums, rank
+
+    def form(self, node: Node) -> Form:
+        """A node with what it costs itself."""
+        found = self.forms.get(node)
+        if found is None:
+            of = self.graph.frame(node).of
+            rank = len(self.graph.classes[of].kinds) if isinstance(node, Leaf) else 0
+            found = self.forms[node] = Form(node, of, *self._parts(node), rank)
+        return found
 
     def _parts(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
         """The names that a node is written with itself, and its children, each perhaps without parentheses."""

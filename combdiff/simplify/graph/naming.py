@@ -218,7 +218,7 @@ class Naming:
         if own is None or best.term_node != own:
             return best.term_node
         nodes = [n for n in self.graph.classes[of].nodes if n not in chosen.hidden and n != own]
-        return min(nodes, key=lambda n: chosen.cost(n)[0], default=None)
+        return min(nodes, key=chosen.cost, default=None)
 
     def _below(self, node: Node) -> Iterator[tuple[int, bool]]:
         match node:
@@ -379,7 +379,7 @@ class Naming:
         length = 0.0
         for root, own in [*self.roots, *((self.graph.frame(leaf).of, leaf) for leaf in self.leaves)]:
             node = self._definition(root, own, chosen)
-            length += chosen.cost(node)[0] if node is not None else 0.0
+            length += chosen.cost(node) if node is not None else 0.0
         return length
 
     def _saved(self, of: int, uses: int) -> float:

@@ -18,7 +18,7 @@ from combdiff.calculus.implicit import is_implicit
 from combdiff.records import dataclass
 from combdiff.simplify.choose import Binding
 from combdiff.simplify.graph.choice import Choice
-from combdiff.simplify.graph.extraction import NONE, Extraction
+from combdiff.simplify.graph.extraction import NONE, Extraction, Form
 from combdiff.simplify.graph.graph import BOUND, Con, Graph, Leaf, Lin, Node
 from combdiff.simplify.graph.naming import Naming
 from combdiff.simplify.graph.reading import Reader
@@ -56,10 +56,12 @@ class Work(Extraction):
         """Nothing: a sum is computed alike wherever it stands."""
         return 0.0
 
-    def cost(self, node: Node) -> tuple[float, int, int]:
-        """The time of a node with that of its children."""
-        own, parts = self._own(node)
-        return own + sum([self.best.get(of, NONE).term for of, _ in parts]), 0, 0
+    def cost_of(self, form: Form) -> tuple[float, int, int]:
+        """The time of a form with that of its children."""
+        best, cost = self.best, form.own
+        for of, _ in form.parts:
+            cost += best.get(of, NONE).term
+        return cost, 0, 0
 
     def _parts(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
         """The time of a node itself, and its children."""
