@@ -129,11 +129,14 @@ def _with_choices(
 ) -> list[Term | Choice]:
     """The terms, of which each is the guards at its places, and choices made of all guards of several of them."""
     found: dict[int, Choice | None] = {}
-    free = {n for n, guard in enumerate(guards) if guard is not None}
+    asked = {n: unknowns_of(guard.parts) for n, guard in enumerate(guards) if guard is not None}
+    free = {*asked}
     for n, own in enumerate(places):
         if n in found or not free.issuperset(own):
             continue
-        members, choice = _started(guards, own[0], sorted(free), flat)
+        start = own[0]
+        near = [m for m in sorted(free) if m >= start and not asked[start].isdisjoint(asked[m])]
+        members, choice = _started({m: g for m in near if (g := guards[m]) is not None}, start, flat)
         owners = [m for m, at in enumerate(places) if not members.isdisjoint(at)]
         if choice is None or not all(members.issuperset(places[m]) for m in owners):
             continue
@@ -222,15 +225,11 @@ class _Side:
     guard: Guard = ()
 
 
-def _started(
-    guards: Sequence[_Guarded | None], start: int, free: Sequence[int], flat: bool
-) -> tuple[set[int], Choice | None]:
-    """The guards that make a choice with the first of them, and the choice; None if there is none."""
-    own = guards[start]
-    assert own is not None, "a guard starts a choice"
-    asked = unknowns_of(own.parts)
-    near = {n: g for n in free if n >= start and (g := guards[n]) is not None}
-    near = {n: g for n, g in near.items() if not asked.isdisjoint(unknowns_of(g.parts))}
+def _started(near: Mapping[int, _Guarded], start: int, flat: bool) -> tuple[set[int], Choice | None]:
+    """The guards that make a choice with the first of them, and the choice; None if there is none.
+
+    Those `near` ask for something that the first one asks for, too.
+    """
     try:
         return _made(near, start, flat)
     except TooManyNodes:

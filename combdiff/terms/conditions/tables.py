@@ -77,8 +77,9 @@ class Table:
     def __init__(self, guards: Iterable[Sequence[Part]]) -> None:
         values: dict[Hashable, set[Fraction]] = {}
         upward: dict[Hashable, bool] = {}
+        self._bounds: dict[Relation, Bound] = {}
         for relation in (r for guard in guards for part in guard for r in relations_of(part)):
-            bound = bound_of(relation)
+            bound = self._bounds[relation] = bound_of(relation)
             values.setdefault(bound.unknown, set()).add(bound.value)
             upward.setdefault(bound.unknown, bound.upward)
         self.unknowns = {
@@ -95,7 +96,7 @@ class Table:
 
     def _part(self, part: Part) -> Cases:
         if isinstance(part, Relation):
-            bound = bound_of(part)
+            bound = self._bounds[part] if part in self._bounds else bound_of(part)
             good = [bound.holds(value) for value in self.unknowns[bound.unknown]]
             return self._diagrams.where(self._places[bound.unknown], good)
         found = reduce(or_, map(self.holds, part.alternatives), self.none)
