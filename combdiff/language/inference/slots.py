@@ -232,12 +232,18 @@ class Slots:
             f"{text} may leave the range of {self.ranges.label(slot)}{within}",
             span=span,
             also=self.ranges.place(slot),
-            remedy=_FROM_END if isinstance(index, Const) and index.real < 0 else self._remedy(slot),
+            remedy=_FROM_END if isinstance(index, Const) and index.real < 0 else self._remedy(index, slot),
         )
 
-    def _remedy(self, slot: Domain) -> str:
+    def _remedy(self, index: Term, slot: Domain) -> str:
         """What to write for an index that may leave a slot."""
         domain = self.ranges.domain_of(slot)
+        sized = self._sized(index, slot)
+        if sized is not None and isinstance(index, Var) and (sized[1].fewer(sized[0]) or 0) > 0:
+            return (
+                f"write its type, {index.name}::N{{{sized[1].name}}}: an index has the size of the first slot in which "
+                "it stands"
+            )
         if domain is None or domain.of is None or domain.less >= 0:
             return _IN_RANGE
         if self._is_of_states(slot):
