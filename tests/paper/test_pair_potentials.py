@@ -175,7 +175,7 @@ def test_value_gradient_and_hessian_product_are_those_of_loops_over_pairs(name: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in POTENTIALS if "cut off" not in name])
+@pytest.mark.parametrize("name", thinned((name for name in POTENTIALS if "cut off" not in name), 2))
 def test_coinciding_points_do_not_matter_where_no_pair_of_them_is_taken(name: str) -> None:
     x, given = data(name, 3)
     x[1] = x[0]
@@ -214,7 +214,7 @@ def test_jax_finds_the_same(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in POTENTIALS if name != "cut off first"])
+@pytest.mark.parametrize("name", thinned(name for name in POTENTIALS if name != "cut off first"))
 def test_jax_differentiates_the_code_for_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
@@ -266,13 +266,13 @@ def test_what_is_multiplied_out_stays_under_its_guard(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", POTENTIALS)
+@pytest.mark.parametrize("name", thinned(POTENTIALS))
 def test_the_check_agrees(name: str) -> None:
     assert cd.grad(POTENTIALS[name][0]).check()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", POTENTIALS)
+@pytest.mark.parametrize("name", thinned(POTENTIALS))
 def test_results_are_programs_with_the_same_code(name: str) -> None:
     x, given = data(name, 3)
     d = cd.grad(POTENTIALS[name][0])
