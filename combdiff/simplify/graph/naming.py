@@ -92,6 +92,7 @@ class Naming:
     in_vain: set[int] = field(default_factory=set)
     named: set[int] = field(default_factory=set)
     alone: dict[int, bool] = field(default_factory=dict)
+    guarded: bool | None = None
     letters: str = ""
     kept: Sequence[tuple[int, Node | None]] = ()
 
@@ -247,10 +248,15 @@ class Naming:
         """Whether what it is written with has a value for all of its indices, without a condition around it."""
         if of not in self.alone:
             slots = {n: fresh(f"d{n}", kind) for n, kind in enumerate(self.graph.classes[of].kinds, start=1)}
-            guarded = any(reads_beyond(s.term) for s in self.reader.spelled.values())
             written = Writer(self.chosen, self.reader, {})
-            self.alone[of] = not (guarded and reads_beyond(written(Ref(UNIT, False, tuple(slots), of), slots)))
+            self.alone[of] = not (self._is_guarded() and reads_beyond(written(Ref(UNIT, False, tuple(slots), of), slots)))
         return self.alone[of]
+
+    def _is_guarded(self) -> bool:
+        """Whether anything is read beyond a range, under a condition; names that come later are not."""
+        if self.guarded is None:
+            self.guarded = any(reads_beyond(s.term) for s in self.reader.spelled.values())
+        return self.guarded
 
     def _is_function(self, of: int) -> bool:
         """Whether it is written exp(u(n, k)) or the like, for a u that is no plain product."""
