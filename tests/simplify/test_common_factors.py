@@ -113,3 +113,12 @@ def test_a_common_factor_leaves_the_sign_of_an_index_that_is_compared(size: int)
     a, b = np.random.default_rng(size).standard_normal((2, size, size))
     expected = sum(b[-i % size, i] * (np.trace(a) + np.trace(b)) for i in range(size) if i <= 1)
     assert np.isclose(d.compile()(b, a, 1.0), expected)
+
+
+def test_sums_that_two_terms_share_are_taken_out_before_single_factors_that_more_have() -> None:
+    """p and q stand in three terms each, and each sum in two: as in the adjoint of a step of Runge and Kutta."""
+    pairs = [("x + h * y", 0), ("y + h * z", 1), ("z + h * x", 2)]
+    terms = " + ".join(f"p * a({n}) * ({e}) - q * b({n}) * ({e})" for e, n in pairs)
+    d = cd.simplified(f"(a::RV{{3}}, b::RV{{3}}, h::R) -> (p::R, q::R, x::R, y::R, z::R) -> {terms}")
+    for e, n in pairs:
+        assert f"({e}) * (p * a({n}) - q * b({n}))" in str(d)

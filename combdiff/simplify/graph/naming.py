@@ -249,7 +249,9 @@ class Naming:
         if of not in self.alone:
             slots = {n: fresh(f"d{n}", kind) for n, kind in enumerate(self.graph.classes[of].kinds, start=1)}
             written = Writer(self.chosen, self.reader, {})
-            self.alone[of] = not (self._is_guarded() and reads_beyond(written(Ref(UNIT, False, tuple(slots), of), slots)))
+            self.alone[of] = not (
+                self._is_guarded() and reads_beyond(written(Ref(UNIT, False, tuple(slots), of), slots))
+            )
         return self.alone[of]
 
     def _is_guarded(self) -> bool:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from combdiff.canon.moves import Labels, at
 from combdiff.canon.skeleton import UNIT, Coefficient, times
-from combdiff.simplify.graph.graph import BOUND, Child, Con, Graph, Lin, Node, Ref, Zero, conjugate, reciprocal
+from combdiff.simplify.graph.graph import BOUND, Child, Con, Graph, Leaf, Lin, Node, Ref, Zero, conjugate, reciprocal
 from combdiff.terms.types import Type
 
 PLACES = 48
@@ -88,16 +88,34 @@ def _most_saving(places: dict[Place, Found], most: int) -> list[Found]:
 def _collect_at(graph: Graph, node: Lin, terms: Sequence[Ref], found: Found) -> int:
     """Take out the factors of one place, each from the terms that no other one took; how often that was something.
 
+    Those that most terms have come first, then, another time, sums that several terms have: a sum is long to write.
     Factors that lose all their terms to others are then given the choice before these: P Q (X + Y) is P (Q (X + Y)),
     too, and both (P Q) and P stand in one place.
     """
     ranked = sorted(found, key=lambda factor: (-len(found[factor]), factor))
     taken = _take_out(graph, node, terms, found, ranked)
     count = int(bool(taken))
+    shared = [f for f in ranked if len(found[f]) > 1 and _holds_a_sum(graph, f.of)]
+    if shared and shared != ranked[: len(shared)]:
+        others = _take_out(graph, node, terms, found, [*shared, *(f for f in ranked if f not in shared)])
+        count, taken = count + bool(others), taken | others
     waiting = [f for f in ranked if f not in taken and len(found[f]) > 1]
     for factor in waiting[:ALTERNATIVES]:
         count += bool(_take_out(graph, node, terms, found, [factor, *(f for f in ranked if f != factor)]))
     return count
+
+
+def _holds_a_sum(graph: Graph, of: int) -> bool:
+    """Whether a class is a sum, or a product of two with one, and not a name."""
+    nodes = graph.classes[of].nodes
+    if any(isinstance(node, Leaf) for node in nodes):
+        return False
+    factors = [c.of for node in nodes if isinstance(node, Con) for c in node.children]
+    return any(
+        isinstance(node, Lin)
+        for held in (nodes, *(graph.classes[graph.holder(c)].nodes for c in factors))
+        for node in held
+    )
 
 
 def _take_out(graph: Graph, node: Lin, terms: Sequence[Ref], found: Found, ranked: Sequence[Factor]) -> set[Factor]:
