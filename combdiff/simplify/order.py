@@ -153,7 +153,7 @@ class ReadingOrder:
         if not self.collect:
             return list(factors)
         parts = [content(f) if isinstance(f, Add) else (ONE, f) for u in factors for f in factors_of(u)]
-        return [*(c for c, _ in parts if c != ONE), *(f for _, f in parts)]
+        return _with_short_numbers([*(c for c, _ in parts if c != ONE), *(f for _, f in parts)])
 
     def _let(self, bindings: tuple[tuple[Var, Term], ...], body: Term, met: Sequence[Var]) -> Term:
         rank = dict(self.rank)
@@ -533,6 +533,25 @@ def _without(f: Term, common: Term) -> list[Term]:
     if _divisor(f) is None or not (isinstance(f, Pow) and isinstance(common, Pow)) or f.exponent == common.exponent:
         return []
     return [power(f.base, add(f.exponent, neg(common.exponent)))]
+
+
+def _with_short_numbers(factors: Sequence[Term]) -> list[Term]:
+    """`factors`, the number among them in the terms of a sum where it is shorter: 5/2 (a/5 - 2 b) is a/2 - 5 b."""
+    front = mul(*(f for f in factors if isinstance(f, Const)))
+    others = [f for f in factors if not isinstance(f, Const)]
+    if isinstance(front, Const) and not front.imag and front not in (ONE, MINUS_ONE):
+        for n, f in enumerate(others):
+            if isinstance(f, Add) and not isinstance(f.type, Index):
+                size, rest = content(add(*sorted([mul(front, u) for u in f.terms], key=_is_negative)))
+                if _digits(size) + _digits(rest) < _digits(front) + _digits(f) - 1:
+                    return [*([size] if size != ONE else []), *others[:n], rest, *others[n + 1 :]]
+    return list(factors)
+
+
+def _digits(t: Term) -> int:
+    """How many digits the numbers in front of the terms of a sum are written with."""
+    numbers = [split_coefficient(u)[0] for u in terms_of(t)]
+    return sum(len(f"{abs(part)}") for c in numbers for part in (c.real, c.imag) if part and abs(part) != 1)
 
 
 def _is_below_zero(t: Term) -> bool:

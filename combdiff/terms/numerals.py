@@ -75,7 +75,7 @@ def is_held(real: Fraction, imag: Fraction, n: int) -> bool:
 
 
 _PLAIN = 1000
-"""Denominators below it stay, as in 1/2 and 3/128."""
+"""Denominators below it stay, as in 1/2 and 3/128; of numbers above 1 with a 5 in them only if they are as short."""
 _ZEROS = 6
 """Zeros at the end of an integer that are counted rather than written."""
 _SMALL = 4
@@ -87,6 +87,8 @@ def decimal(value: Fraction) -> tuple[str, int] | None:
 
     >>> decimal(Fraction(1, 10**9)), decimal(Fraction(310907, 10**7)), decimal(Fraction(10**12))
     (('1', -9), ('0.0310907', 0), ('1', 12))
+    >>> decimal(Fraction("9.81")), decimal(Fraction("1.5")), decimal(Fraction("0.1"))
+    (('9.81', 0), None, None)
     >>> decimal(Fraction(1, 2)), decimal(Fraction(1, 1024)), decimal(Fraction(1, 3000))
     (None, None, None)
     """
@@ -95,12 +97,12 @@ def decimal(value: Fraction) -> tuple[str, int] | None:
         zeros = len(str(value.numerator)) - len(digits)
         return _scientific(digits, zeros) if value and zeros >= _ZEROS else None
     places = _places(value.denominator)
-    if value.denominator < _PLAIN or places is None:
+    if places is None or (value.denominator < _PLAIN and (value < 1 or value.denominator % 5)):
         return None
     digits = str(value.numerator * 10**places // value.denominator)
     found = _scientific(digits, -places) if places - len(digits) >= _SMALL else (_with_point(digits, places), 0)
     written = f"{found[0]}e{found[1]}" if found[1] else found[0]
-    return found if len(written) <= len(str(value)) else None
+    return found if len(written) < len(str(value)) + (value.denominator >= _PLAIN) else None
 
 
 def _places(denominator: int) -> int | None:

@@ -197,3 +197,17 @@ def test_what_differentiation_names_has_no_minus_sign() -> None:
     assert "Z = (i, j) -> exp(-sum(" in text, text
     assert "-2 * sum(j, Z(i, j) * (x(i, c) - y(j, c)))" in text and " 2 * sum(i, Z(i, j)" in text, text
     assert cd.grad(KERNEL).check()
+
+
+def test_a_number_in_front_goes_into_a_sum_that_it_makes_shorter() -> None:
+    """As 0.0084 does, which makes 0.185 and 1/3 of 9.25 / 0.42 and 1 / 0.0252."""
+    d = cd.simplified("(x::R, y::R) -> 0.0084 * x * (9.25 * y / 0.42 + x / 0.0252) + 3 * x^2 * (y / 3 - x / 6)")
+    assert str(d) == "(x::R, y::R) -> x * (37/200 * y + 1/3 * x) + x^2 * (y - 1/2 * x)"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("9.81", "9.81"), ("19.62", "19.62"), ("1.5", "3/2"), ("0.1", "1/10"), ("2.5e-2", "1/40"), ("12.8", "64/5")],
+)
+def test_a_decimal_number_above_one_stays_decimal(written: str, shown: str) -> None:
+    assert str(cd.simplified(f"(x::R) -> {written} * sin(x)")) == f"(x::R) -> {shown} * sin(x)"
