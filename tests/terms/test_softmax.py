@@ -519,3 +519,12 @@ def test_the_logarithm_of_one_less_an_exponential_is_finite(name: str) -> None:
         np.testing.assert_allclose(found, value(*given, x), rtol=1e-12)
         steps = [(value(*given, x + e) - value(*given, x - e)) / 2e-6 for e in 1e-6 * np.eye(n)]
         np.testing.assert_allclose(gradient, steps, rtol=1e-6, atol=1e-8)
+
+
+def test_copies_of_a_written_out_definition_cancel_each_other() -> None:
+    """The update of a Kalman filter: S K K' is divided by S once, though each copy of S has bound indices of its own."""
+    text = "(P::RM{k, k}, r::R) -> (h::RV{k}) -> begin S = h' * P * h + exp(r); K = P * h / S; RESULT end"
+    d = cd.grad(text.replace("RESULT", "sum((P - S * K * K').^2)"))
+    printed = str(d)
+    assert "S = " in printed and "K = " in printed and "exp(-r)" not in printed, printed
+    assert d.check()

@@ -15,6 +15,7 @@ from itertools import islice, product
 
 from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
+from combdiff.terms.arithmetic import integer_power
 from combdiff.terms.branches import at_least_zero, is_scale
 from combdiff.terms.conditions.comparing import body_of_reduction, different
 from combdiff.terms.conditions.guards import Condition, Guard, held, partial_values, under, unguarded
@@ -106,7 +107,7 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         case Call("log1p", (u,)):
             made = logarithm(add(ONE, opened(u, values, _in_place)))
         case Mul() | Pow(Add(), _):
-            of = opened(t, values, _in_place)
+            of = _with_equal_factors_met(opened(t, values, _in_place))
             made = _quotient(of) if isinstance(of, Mul | Pow) else None
             made = made or _guarded_share(of)
         case Add():
@@ -121,6 +122,22 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         case _:
             return t
     return t if made is None else made
+
+
+def _with_equal_factors_met(t: Term) -> Term:
+    """A product in which equal factors have met.
+
+    With S written out, S (v(i) / S) (v(j) / S) has three copies of S, which differ in their bound indices.
+    """
+    if not isinstance(t, Mul):
+        return t
+    met: list[Term] = []
+    changed = False
+    for base, n in map(integer_power, t.factors):
+        known = next((integer_power(f)[0] for f in met if alpha_equal(integer_power(f)[0], base)), base)
+        changed = changed or known != base
+        met.append(power(known, number(n)))
+    return mul(*met) if changed else t
 
 
 def _quotient(t: Mul | Pow) -> Term | None:
