@@ -27,7 +27,7 @@ from combdiff.calculus.pushforward import sum_of
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Guard, partial_values
+from combdiff.terms.conditions.guards import FiniteValues, Guard, infinite_values, partial_values
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.laws.inclusion import included
 from combdiff.terms.terms import (
@@ -42,6 +42,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     apply,
+    body_of,
     fresh,
     items_of,
     lam,
@@ -95,6 +96,7 @@ class Reverse:
     def down(self, bindings: Sequence[Binding], targets: Mapping[Var, int], *, share: bool = True) -> list[Binding]:
         """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
         found: list[Binding] = []
+        infinite = set() if self.partial is None else infinite_values(self.values.items())
         for var, value in reversed(bindings):
             if isinstance(value, Loop) and var in targets:
                 found += self.looped(_together(var, value, bindings, targets), targets, share)
@@ -104,8 +106,10 @@ class Reverse:
             k = self.cotangent(var)
             if share:
                 found.append((fresh(f"{var.name}_bar", cotangent_type(var.kind)), k))
-                if self.partial is not None:  # 1/√ρ(i) is infinite where ρ(i) is 0
-                    self.partial.update(partial_values(found[-1:], self.partial))
+                if self.partial is not None and not FiniteValues(infinite)(body_of(k)):
+                    # 1/√ρ(i) is infinite where ρ(i) is 0
+                    infinite.add(found[-1][0])
+                    self.partial.add(found[-1][0])
                 k = found[-1][0]
             if is_implicit(value):
                 found += self.solved(var, value, k, targets, share)
