@@ -50,6 +50,7 @@ from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
 from combdiff.simplify.laws.commuting import with_commuting_matrices
 from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
+from combdiff.simplify.laws.named_in_loops import with_names_in_loops
 from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.laws.vector_products import with_common_vectors, with_signs_turned
 from combdiff.simplify.mirrored import in_both_orders
@@ -406,7 +407,7 @@ class Simplifier:
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         # a definition that was recognised in a value may stand beside its inverse
-        values = [(var, without_fractions_in_sums(value)) for var, value in bindings]
+        values = with_names_in_loops([(var, without_fractions_in_sums(value)) for var, value in bindings])
         return let(values, tuple_of([*map(without_fractions_in_sums, results)])), families
 
     def _diagonal(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
