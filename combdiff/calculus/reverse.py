@@ -27,7 +27,7 @@ from combdiff.calculus.pushforward import sum_of
 from combdiff.errors import Mention, UnsupportedError
 from combdiff.language.printing.names import names_in
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Guard, partial_values
+from combdiff.terms.conditions.guards import FiniteValues, Guard, infinite_values, partial_values
 from combdiff.terms.conditions.kinks import without_needless_conditions
 from combdiff.terms.laws.inclusion import included
 from combdiff.terms.terms import (
@@ -42,6 +42,7 @@ from combdiff.terms.terms import (
     Var,
     add,
     apply,
+    body_of,
     fresh,
     items_of,
     lam,
@@ -95,6 +96,7 @@ class Reverse:
     def down(self, bindings: Sequence[Binding], targets: Mapping[Var, int], *, share: bool = True) -> list[Binding]:
         """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
         found: list[Binding] = []
+        infinite = set() if self.partial is None else infinite_values(self.values.items())
         for var, value in reversed(bindings):
             if isinstance(value, Loop) and var in targets:
                 found += self.looped(_together(var, value, bindings, targets), targets, share)
@@ -104,6 +106,10 @@ class Reverse:
             k = self.cotangent(var)
             if share:
                 found.append((fresh(f"{var.name}_bar", cotangent_type(var.kind)), k))
+                if self.partial is not None and not FiniteValues(infinite)(body_of(k)):
+                    # 1/√ρ(i) is infinite where ρ(i) is 0
+                    infinite.add(found[-1][0])
+                    self.partial.add(found[-1][0])
                 k = found[-1][0]
             if is_implicit(value):
                 found += self.solved(var, value, k, targets, share)
@@ -114,7 +120,6 @@ class Reverse:
     def solved(self, y: Var, value: Term, k: Term, targets: Mapping[Var, int], share: bool) -> list[Binding]:
         """Eq. 30 for a value y that solves an equation: what the equation captures has the cotangent λ = −H⁻¹(k)."""
         inside, core = name_arguments((y, *targets), *float_lets(residual(value, y)), self.ask)
-        solver = _solver(y, inside, core)
         own = {v: n for v, n in targets.items() if v is not y}
         for var, e in inside:
             if not own.keys().isdisjoint(e.free):
@@ -125,12 +130,25 @@ class Reverse:
             self.partial.update(partial_values(inside, self.partial))
             self.guards.update(demanded(inside, [core], slopes=True))
         found = list(inside)
-        step = multiplier(solver, k)
+        step = multiplier(self.solver(y, inside, core), k)
         if share:
             found.append((fresh("λ", step.type), step))
             step = found[-1][0]
         self.through(core, step, own)
         return found + self.down(inside, own, share=share)
+
+    def solver(self, y: Var, inside: Sequence[Binding], core: Term) -> Lam:
+        """H = k ↦ 𝒫(y ↦ core)(y, k) of Eq. 29, where `core` uses the values `inside`."""
+        slots = _slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core])
+        reverse = Reverse(slots, defaultdict(list), dict(inside), self.partial, self.guards, self.ask)
+        targets = reached((y,), inside)
+        k = fresh("v", core.type)
+        reverse.through(core, k, targets)
+        left = reverse.down(inside, targets, share=False)
+        body = reverse.cotangent(y)
+        for var, value in reversed(left):
+            body = substitute(body, {var: value})
+        return Lam((k,), body)
 
     def looped(self, loops: Mapping[Var, Loop], targets: Mapping[Var, int], share: bool) -> list[Binding]:
         """The adjoint of the loops of one recurrence (`loops.py`)."""
@@ -307,19 +325,6 @@ def named_slots(x: Var, bodies: Sequence[Term]) -> tuple[Var, ...]:
 def _of_names(names: Mapping[Var, Sequence[str]]) -> dict[Var, tuple[Var, ...]]:
     """An index for each slot of each variable."""
     return {x: tuple(fresh(n, p) for n, p in zip(names[x], slot_types(x.kind), strict=True)) for x in names}
-
-
-def _solver(y: Var, inside: Sequence[Binding], core: Term) -> Lam:
-    """H = k ↦ 𝒫(y ↦ core)(y, k) of Eq. 29, where `core` uses the values `inside`."""
-    reverse = Reverse.start(_slots([y, *(var for var, _ in inside)], [*(e for _, e in inside), core]), inside)
-    targets = reached((y,), inside)
-    k = fresh("v", core.type)
-    reverse.through(core, k, targets)
-    left = reverse.down(inside, targets, share=False)
-    body = reverse.cotangent(y)
-    for var, value in reversed(left):
-        body = substitute(body, {var: value})
-    return Lam((k,), body)
 
 
 def reached(params: Sequence[Var], bindings: Sequence[Binding]) -> dict[Var, int]:

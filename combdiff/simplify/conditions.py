@@ -175,12 +175,24 @@ def _is_divisor(t: Term) -> TypeGuard[Pow]:
 
 def _settled(c: Condition, body: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int]) -> Term:
     """What stands under a condition, which may always hold, or never."""
+    body = _asked_in_front(body)
     form = form_of(c)
     if form is None:
         return _under(c, body)
     if form.never:
         return ZERO
     return body if form.holds(least) else _under(spelled.get(form, c), body)
+
+
+def _asked_in_front(t: Term) -> Term:
+    """λ where(d, e) as where(d, λ e), where λ cannot leave another condition c: both are asked once, c and d."""
+    guards = [f for f in factors_of(t) if isinstance(f, Indicator)]
+    others = [f for f in factors_of(t) if not isinstance(f, Indicator)]
+    if len(guards) != 1 or not others or not all(isinstance(f, Const) or _is_entry(f) for f in others):
+        return t
+    if not reads_beyond(guards[0].body):
+        return t
+    return under((condition_of(guards[0]),), mul(*others, guards[0].body))
 
 
 def _apart(t: Delta) -> Sequence[Condition]:
@@ -286,8 +298,10 @@ def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
 
 
 def _is_entry(t: Term) -> bool:
-    """Whether it is a number or an entry of the program, or a power of one."""
+    """Whether it is a number, such as √2, or an entry of the program, or a power of one."""
     match t:
+        case Call() if not t.free:
+            return True
         case Pow(base, Const()):
             return _is_entry(base)
         case App(Var(kind=Map() as kind), _):

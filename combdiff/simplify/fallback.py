@@ -38,6 +38,7 @@ UNDONE = {
     "unread states": "loops may have states that nothing reads",
     "join loops": "several loops may go through the same states",
     "merge like terms": "like terms may be left unmerged",
+    "commuting matrices": "derivatives of exponentials may be left that are products",
     "diagonals": "tensors may be kept whole that are 0 but on diagonals",
     "expand": "products and shared values are left as they were",
     "place cotangents": "values may keep their names, or stand where they are used as they were",

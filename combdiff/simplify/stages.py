@@ -48,7 +48,9 @@ from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.simplify.fallback import INDISPENSABLE, UNDONE, undone
 from combdiff.simplify.graph.choice import chosen
 from combdiff.simplify.known import Known, is_opaque, joined, parts_of, with_entry
+from combdiff.simplify.laws.commuting import with_commuting_matrices
 from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
+from combdiff.simplify.laws.named_in_loops import with_names_in_loops
 from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.laws.vector_products import with_common_vectors, with_signs_turned
 from combdiff.simplify.mirrored import in_both_orders
@@ -197,6 +199,7 @@ class Simplifier:
             for var, e in parts_of(f.body)[0]
             if var.name in self.definitions or is_implicit(e) or isinstance(e, Loop)
         }
+        f = self._with_commuting_matrices(f)
         # a sum that holds a diagonal may become one, once it is contracted
         while not self.budget.over() and without_diagonals(*parts_of(f.body), kept) is not None:
             f = self._stage("diagonals", f, lambda body: self._diagonal(body, kept))
@@ -207,6 +210,7 @@ class Simplifier:
         elif any(var not in kept for var, _ in parts_of(f.body)[0]):
             f = self._stage("place cotangents", f, lambda body: self._placed(body, kept, unused))
             f = self._stage("merge like terms", f, self._merged(unused))
+            f = self._with_commuting_matrices(f)
         if last and self.collect and not self.expand:
             f = self._stage(COLLECT, f, lambda body: self._nested(body, kept, unused))
         f = self._with_read_states(f)
@@ -403,7 +407,7 @@ class Simplifier:
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         # a definition that was recognised in a value may stand beside its inverse
-        values = [(var, without_fractions_in_sums(value)) for var, value in bindings]
+        values = with_names_in_loops([(var, without_fractions_in_sums(value)) for var, value in bindings])
         return let(values, tuple_of([*map(without_fractions_in_sums, results)])), families
 
     def _diagonal(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
@@ -415,6 +419,18 @@ class Simplifier:
         return self._contracted(
             joined([var for var, _ in bindings], [*(e for _, e in bindings), *results]), expand=False
         )
+
+    def _with_commuting_matrices(self, f: Lam) -> Lam:
+        """`f` with products for derivatives of exponentials along matrices that they commute with."""
+        bindings, results = parts_of(f.body)
+        known = dict(bindings)
+        values = [
+            e if is_opaque(e) else with_commuting_matrices(e, known) for e in (*(e for _, e in bindings), *results)
+        ]
+        if all(new is e for new, e in zip(values, (*(e for _, e in bindings), *results), strict=True)):
+            return f
+        body = joined([var for var, _ in bindings], values)
+        return self._stage("commuting matrices", f, lambda _: self._contracted(body, expand=False))
 
     def _expanded(self, body: Term) -> tuple[Term, dict[str, Family]]:
         """`body` multiplied out, or as it was: part of it would be neither short nor without products."""

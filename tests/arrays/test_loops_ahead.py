@@ -142,3 +142,26 @@ def test_an_index_that_a_state_decides_is_compared_with_the_number_of_the_step(r
     value, _ = d.compile(value=True)(x)
     assert value == pytest.approx(s.sum(), rel=1e-12)
     assert d.check()
+
+
+ROWS = {
+    "a gather": "a(g) * p(i) + p(f(g, i))^2",
+    "a scatter": "sum(j, f(g, j) == i, a(g) * p(j))",
+    "a neighbour": "where(f(g, i) < d - 1, a(g) * p(f(g, i) + 1)) + p(i)",
+    "a place that another place decides": "a(g) * p(h(f(g, i))) + p(f(g, h(i)))",
+    "a place that a state decides": "a(g) * p(f(g, argmax(j, p(j)))) + p(i)",
+    "a place that is a number, too": "f(g, i) * a(g) * p(f(g, i)) + p(i)",
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_step_reads_a_row_of_integers(name: str) -> None:
+    """The gates of a quantum circuit: gate g takes amplitude f(g, i) to i. No array has an entry for all g, i and j."""
+    program = (
+        "(f::(N{G}, N{d}) -> N{d}, h::(N{d}) -> N{d}, p0::RV{d}) -> (a::RV{G}) -> begin "
+        f"p = iterate((p, g) -> i -> {ROWS[name]}, p0, G); sum(i, p(i)^2) end"
+    )
+    for d in (cd.grad(program), cd.hvp(program)):
+        assert d.check()
+    if "state" not in name:
+        assert "zeros((G, d, d))" not in cd.grad(program).source()

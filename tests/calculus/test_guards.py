@@ -550,3 +550,32 @@ def test_a_factor_that_a_slope_brings_stays_under_the_condition() -> None:
         slope = (gradient(a + 1e-6 * k) - gradient(a - 1e-6 * k)) / 2e-6
         np.testing.assert_allclose(product(a, k), slope, rtol=1e-7)
     assert np.isfinite(product(0j, k)) and np.isfinite(product(0.5 + 0j, k))
+
+
+def test_the_equation_of_a_root_is_guarded_when_it_is_linearised() -> None:
+    """Charges that polarise one another: 1 / r(i, i) is infinite, and no pair (i, i) takes part."""
+    program = (
+        "(E::RV{n}) -> (x::RV{n}) -> begin r = (i, j) -> (x(i) - x(j))^2; "
+        "p = root((p::RV{n}) -> i -> p(i) - E(i) + sum(j, j != i, p(j) / r(i, j))); sum(i, p(i) * E(i)) end"
+    )
+    d = cd.grad(program)
+    assert d.check()
+    E, x = np.array([0.3, -1.0, 0.7]), np.array([0.0, 2.0, -3.0])
+    step = 1e-6 * np.eye(3)
+    value = cd.simplified(program).compile()
+    slopes = [(value(E, x + h) - value(E, x - h)) / 2e-6 for h in step]
+    np.testing.assert_allclose(d.compile()(E, x), slopes, rtol=1e-7)
+    assert cd.hvp(program).check()
+
+
+@pytest.mark.parametrize(
+    "outer", ["sqrt(r(i))", "r(i)^p", "(1 + r(i)^p)^(-1/2)", "r(i) * log(r(i) + where(r(i) == 0, 1))"]
+)
+def test_a_cotangent_that_is_infinite_stays_under_the_condition(outer: str) -> None:
+    """An atom without neighbours has the density 0: no pair takes part in its force, whatever the slope there is."""
+    d = cd.grad(f"(p::R) -> (x::RV{{n}}) -> begin r = i -> sum(j, j != i, exp(-x(i) * x(j))); sum(i, {outer}) end")
+    gradient = d.compile()
+    with np.errstate(all="ignore"):
+        assert gradient(0.5, np.ones(1)) == 0
+    assert np.isfinite(gradient(0.5, np.array([0.2, 0.4, -0.3]))).all()
+    assert d.check()

@@ -342,3 +342,28 @@ def test_what_is_used_once_has_no_name_of_its_own() -> None:
 end""")
     assert not any(str(lens).count(f"{name}(i)") == 1 for name in "vwyz")
     assert lens.check()
+
+
+@pytest.mark.parametrize(
+    ("program", "gradient"),
+    [
+        (
+            "(y::RV{N}) -> (c::RV{n}) -> sum(i::N{n}, 2 * i + 1 < N, "
+            "(y(2 * i) - c(i) / sqrt(2))^2 + (y(2 * i + 1) - c(i) / sqrt(2))^2)",
+            "-> i ->\n    where(2 * i + 2 <= N,",
+        ),
+        (
+            "(s::R) -> (x::RM{n, m}) -> s * sum((i, j), i < n - 1 and j < m - 1, sqrt(1 + (x(i+1, j) - x(i, j))^2))",
+            "where(1 <= i and j < m - 1,",
+        ),
+        (
+            "(c::(N{e}) -> N{n}) -> (x::RV{n}) -> begin s = e -> x(c(e))^2 / n; sum(e, max(s(e), s(e) / 5)^2) end",
+            "x(c(e)) * v(e) * (3 + 2 * sign(s(e)))",
+        ),
+    ],
+    ids=["a number in front of one of two", "a condition under another one", "a size that is divided by"],
+)
+def test_what_is_asked_is_asked_once(program: str, gradient: str) -> None:
+    d = cd.grad(program)
+    assert gradient in str(d), str(d)
+    assert d.check()

@@ -519,3 +519,56 @@ def test_the_logarithm_of_one_less_an_exponential_is_finite(name: str) -> None:
         np.testing.assert_allclose(found, value(*given, x), rtol=1e-12)
         steps = [(value(*given, x + e) - value(*given, x - e)) / 2e-6 for e in 1e-6 * np.eye(n)]
         np.testing.assert_allclose(gradient, steps, rtol=1e-6, atol=1e-8)
+
+
+def test_copies_of_a_written_out_definition_cancel_each_other() -> None:
+    """The update of a Kalman filter: copies of S in S K K' have bound indices of their own."""
+    text = "(P::RM{k, k}, r::R) -> (h::RV{k}) -> begin S = h' * P * h + exp(r); K = P * h / S; RESULT end"
+    d = cd.grad(text.replace("RESULT", "sum((P - S * K * K').^2)"))
+    printed = str(d)
+    assert "S = " in printed and "K = " in printed and "exp(-r)" not in printed, printed
+    assert d.check()
+
+
+def test_a_logarithm_that_a_share_reads_keeps_its_name() -> None:
+    """The inclusive values of a nested logit model."""
+    text = (
+        "(c::(N{J}) -> N{M}, V::RM{n, J}) -> (s::RV{M}) -> begin "
+        "IV = (i, m) -> log(sum(j, c(j) == m, exp(V(i, j) / s(m)))); "
+        "P = (i, m) -> exp(s(m) * IV(i, m)) / sum(l, exp(s(l) * IV(i, l))); "
+        "sum((i, m), P(i, m) * s(m)) end"
+    )
+    d = cd.grad(text)
+    printed = str(d)
+    assert printed.count("logsumexp(") == 1 and "IV(i, l)" in printed, printed
+    assert d.check()
+
+
+def test_a_name_within_another_definition_is_not_read_outside() -> None:
+    text = (
+        "(x::RV) -> begin P = begin u = log(sum(j, exp(x(j)))); k -> exp(2 * u - x(k)) end; "
+        "k -> P(k) / sum(i, P(i)) + exp(log(sum(j, exp(x(j)))) - x(k)) end"
+    )
+    assert cd.pullback(text).check()
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("y(argmax(i, exp(x(i))))", "argmax(x)"),
+        ("y(argmin(i, i < 2, sigmoid(-x(i))))", "argmin(i, i < 2, -x(i))"),
+        ("begin g = exp.(x); y(argmax(i, g(i) / sum(j, g(j)))) end", "argmax(x)"),
+        ("begin p = softmax(x); y(argmax(p)) end", "argmax(x)"),
+        ("y(argmax(i, 2 * exp(x(i))))", "argmax(x)"),
+        ("y(argmax(i, -exp(x(i))))", "argmax(i, -exp(x(i)))"),
+        ("y(argmax(i, y(i) * exp(x(i))))", "argmax(i, y(i) * exp(x(i)))"),
+    ],
+)
+def test_the_place_of_the_largest_share_is_that_of_the_largest_score(text: str, made: str) -> None:
+    d = cd.simplified(f"(x::RV, y::RV) -> {text}")
+    assert str(d) == f"(x::RV, y::RV) -> y({made})"
+
+
+def test_the_largest_of_exponentials_that_overflow_is_found() -> None:
+    place = cd.simplified("(x::RV, y::RV) -> y(argmax(i, exp(x(i))))").compile()
+    assert place(np.array([800.0, 1000.0, 900.0]), np.array([1.0, 2.0, 3.0])) == 2

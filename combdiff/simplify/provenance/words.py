@@ -29,6 +29,8 @@ def words_of(step: Step) -> list[str]:
                 return found.words() if found else []
             case "place cotangents" | "collect and name":
                 return choice_words(before, after, step.unused, step.families)
+            case "commuting matrices":
+                return ["a matrix A commutes with exp(t A): the derivative of the exponential along A is a product"]
             case "unread states":
                 return [
                     f"nothing reads the state {name}: its loop goes on without it" for name in unread(before, after)

@@ -191,6 +191,8 @@ class Finite:
                 return -1 if -1 in bounds else max(bounds)
             case Mul(factors):
                 return min(map(self.least, factors))
+            case Sum(_, Const() as body):
+                return self.least(body)  # a size: of nothing, nothing has an entry
             case Sum(_, body) | Delta(_, _, body) | Indicator(_, _, body):
                 return min(self.least(body), 0)
             case Pow(base, exponent):
@@ -217,6 +219,29 @@ def partial_values(bindings: Iterable[tuple[Var, Term]], known: Collection[Var] 
     found = set(known)
     for var, value in bindings:
         if not is_finite(value, found):
+            found.add(var)
+    return found
+
+
+class FiniteValues(Finite):
+    """Whether a value is finite, whatever its slope is: a root and a norm are at 0. Exponentials count as finite."""
+
+    def is_total(self, t: Term) -> bool:
+        """Whether the outermost operation of t is finite wherever its operands are."""
+        match t:
+            case Call("exp" | "sqrt", _) | Reduce("norm"):
+                return True
+            case Pow(_, Const(n, imag)) if n > 0 and not imag:
+                return True
+            case _:
+                return super().is_total(t)
+
+
+def infinite_values(bindings: Iterable[tuple[Var, Term]], known: Collection[Var] = ()) -> set[Var]:
+    """The definitions that may be infinite themselves where the data are finite."""
+    found = set(known)
+    for var, value in bindings:
+        if not FiniteValues(found)(value):
             found.add(var)
     return found
 

@@ -15,17 +15,18 @@ from itertools import islice, product
 
 from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
-from combdiff.terms.branches import at_least_zero, is_scale
+from combdiff.terms.arithmetic import integer_power
+from combdiff.terms.branches import above_zero, at_least_zero, is_scale
 from combdiff.terms.conditions.comparing import body_of_reduction, different
 from combdiff.terms.conditions.guards import Condition, Guard, held, partial_values, under, unguarded
 from combdiff.terms.conditions.ordering import implies
 from combdiff.terms.laws import exponentials
 from combdiff.terms.laws.exponentials import exponent, softplus
 from combdiff.terms.laws.normal import logarithm_of_tail, other_tail, over_tail, without_log_2
-from combdiff.terms.laws.opening import opened
+from combdiff.terms.laws.opening import closed, opened
 from combdiff.terms.laws.shares import asked_once
 from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh, without_softplus
-from combdiff.terms.nodes import body_of
+from combdiff.terms.nodes import body_of, params_of
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -50,6 +51,7 @@ from combdiff.terms.terms import (
     call,
     delta,
     factors_of,
+    lam,
     mul,
     neg,
     number,
@@ -66,6 +68,7 @@ from combdiff.terms.terms import (
 from combdiff.terms.types import Index, is_complex
 
 _OVERFLOWING = frozenset({"exp", "sigmoid", "softplus", "tanh", "gamma", "erf", "erfc"})
+_INCREASING = frozenset({"exp", "sigmoid", "softplus", "tanh", "sinh", "erf", "lognormcdf"})
 _PLACES = 64  # so many choices of indices are tried
 
 
@@ -85,7 +88,16 @@ def with_softmax(program: Term) -> Term:
     bindings = [b for t in subterms(program, Let) for b in t.bindings]
     while more := [(v, e) for v, e in bindings if v not in values and _is_of_exponentials(e, values)]:
         values.update(more)
-    stable = Traverser(lambda t: _without_unread(_stable(t, values)))(program)
+    logarithms = {v: _in_place_of(v, value, values) for v, value in values.items() if _is_logarithm(body_of(value))}
+
+    def visit(t: Term) -> Term:
+        made = _stable(t, values)
+        if made is not t and logarithms:
+            read = _read(t, values)
+            made = closed(made, {v: value for v, value in logarithms.items() if v in read})
+        return _without_unread(made)
+
+    stable = Traverser(visit)(program)
     bindings = [b for t in subterms(stable, Let) for b in t.bindings]
     (once,) = asked_once([stable], partial_values(bindings), bindings)
     return once
@@ -101,12 +113,16 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
     if is_complex(t.type):
         return _of_complex_determinant(t, values)
     match t:
+        case Reduce("argmax" | "argmin"):
+            guard, body = held(opened(t.body, values, _in_place))
+            ordered = _in_the_same_order(body, t.indices)
+            return t if ordered == body else reduction(t.kind, t.indices, t.mark, under(guard, ordered))
         case Call("log", (u,)):
             made = logarithm(opened(u, values, _in_place))
         case Call("log1p", (u,)):
             made = logarithm(add(ONE, opened(u, values, _in_place)))
         case Mul() | Pow(Add(), _):
-            of = opened(t, values, _in_place)
+            of = _with_equal_factors_met(opened(t, values, _in_place))
             made = _quotient(of) if isinstance(of, Mul | Pow) else None
             made = made or _guarded_share(of)
         case Add():
@@ -121,6 +137,36 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
         case _:
             return t
     return t if made is None else made
+
+
+def _with_equal_factors_met(t: Term) -> Term:
+    """A product in which equal factors have met.
+
+    With S written out, S (v(i) / S) (v(j) / S) has three copies of S, which differ in their bound indices.
+    """
+    if not isinstance(t, Mul):
+        return t
+    met: list[Term] = []
+    changed = False
+    for base, n in map(integer_power, t.factors):
+        known = next((integer_power(f)[0] for f in met if alpha_equal(integer_power(f)[0], base)), base)
+        changed = changed or known != base
+        met.append(power(known, number(n)))
+    return mul(*met) if changed else t
+
+
+def _in_the_same_order(t: Term, indices: Sequence[Var]) -> Term:
+    """Numbers that are in the same order as those of t for all indices, without increasing functions that overflow."""
+    match t:
+        case Call(name, (u,)) if name in _INCREASING and not is_complex(u.type):
+            return _in_the_same_order(u, indices)
+        case App(Reduce("softmax") as whole, args) if whole.mark == ONE and whole.free.isdisjoint(indices):
+            return _in_the_same_order(substitute(whole.body, dict(zip(whole.indices, args, strict=True))), indices)
+        case Mul(factors):
+            kept = [f for f in factors if not (f.free.isdisjoint(indices) and above_zero(f))]
+            return _in_the_same_order(mul(*kept), indices) if len(kept) < len(factors) else t
+        case _:
+            return t
 
 
 def _quotient(t: Mul | Pow) -> Term | None:
@@ -141,6 +187,30 @@ def _of_complex_determinant(t: Term, values: Mapping[Var, Term]) -> Term:
 
 def _in_place(t: Term) -> Term:
     return _stable(t, {})
+
+
+def _in_place_of(v: Var, value: Term, values: Mapping[Var, Term]) -> Term:
+    """A definition as it stands where it is written out."""
+    slots = params_of(value)
+    return lam(slots, opened(App(v, slots) if slots else v, values, _in_place))
+
+
+def _read(t: Term, values: Mapping[Var, Term]) -> set[Var]:
+    """The definitions that a term reads, and those that they read: all of them have a meaning where the term stands."""
+    found: set[Var] = set()
+    left = [v for v in t.free if v in values]
+    while left:
+        v = left.pop()
+        if v not in found:
+            found.add(v)
+            left += [w for w in values[v].free if w in values]
+    return found
+
+
+def _is_logarithm(t: Term) -> bool:
+    return (isinstance(t, Call) and t.primitive in ("log", "softplus")) or (
+        isinstance(t, Reduce) and t.kind == "logsumexp"
+    )
 
 
 def logarithm(t: Term, positive: bool = False) -> Term | None:

@@ -4,16 +4,17 @@
 
 What depends on the number of the step, and on no state, is computed for all steps at once, before the loop; where it
 has more indices than what it is made of, a step computes it, too. A step knows its number as a number only: conditions
-on it are arrays of 0 and 1.
+on it are arrays of 0 and 1. It is given the rows f(t, i) of arrays of integers, and reads s(t, f(t, i)) by them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from math import prod
 
 from combdiff.arrays import ops
+from combdiff.arrays.lower.indexing import affine, position
 from combdiff.arrays.lower.inner.contracting import distributed, read_twice
 from combdiff.arrays.lower.inner.solving import Solving
 from combdiff.arrays.lower.signature import Result, slots
@@ -27,6 +28,7 @@ from combdiff.terms.laws.inclusion import widened
 from combdiff.terms.schema import reshaped
 from combdiff.terms.terms import (
     ONE,
+    ZERO,
     Add,
     App,
     Call,
@@ -40,6 +42,7 @@ from combdiff.terms.terms import (
     Pow,
     Sum,
     Term,
+    Traverser,
     Tuple,
     Var,
     add,
@@ -102,11 +105,17 @@ class Looping(Solving):
         plan = replace(plan, tupled=True)
         body_plan = Recurrence(f"step_{states[0].name}", plan, len(states), len(ahead.found))
         operands = [self.array(widened(e, s.kind)) for e, s in zip(loop.start.items, states, strict=True)]
-        operands += [self.array(e) for e in (*ahead.found.values(), *ahead.fixed.values())]
+        for v, e in (*ahead.found.items(), *ahead.fixed.items()):
+            operands.append(self._rows(e) if isinstance(v.kind, Map) and v.kind.is_integers else self.array(e))
         operands += [self.known[v] for v in captured]
         assert isinstance(time.kind, Index) and time.kind.domain is not None, "a loop runs over a domain"
         op = Scan(body_plan, time.kind.domain, loop.backward, halting(step))
         return self.arrays.builder.step(op, tuple(operands), ()), stored
+
+    def _rows(self, t: Term) -> Step:
+        """An array of integers whose axes are the slots of a map to indices."""
+        assert isinstance(t, Lam), "a map of the number of the step"
+        return self.arrays.arranged(position(self.arrays, affine(t.body), None), t.params)
 
     def _called(self, variables: Sequence[Var]) -> dict[Var, Var]:
         """The variables of a step, with names that no two have."""
@@ -191,6 +200,8 @@ class Ahead:
                         left = [u for u in parts if u not in still]
                         return make(self._named(make(*still)), *([self(make(*left))] if left else []))
                 return make(*map(self, parts))
+            case Delta(left, right, inner) if self._reads_rows(left, right):
+                return Delta(self._with_rows(left), self._with_rows(right), self(inner))
             case Delta(left, right, inner) | Indicator(left, right, inner) if (
                 self.time in left.free | right.free and compares_indices(left, right)
             ):
@@ -229,6 +240,8 @@ class Ahead:
     def _entry(self, f: Term, args: tuple[Term, ...]) -> Term:
         """An entry at a place that the number of the step decides: of a row read ahead, or Σ_i δ(i, t, f(i))."""
         assert isinstance(f.type, Map), "only maps are applied"
+        if self._reads_rows(*args):
+            return App(f, tuple(map(self._with_rows, args)))
         if f.free.isdisjoint(self.moving) and all(a.free == {self.time} for a in args if self.time in a.free):
             others = [None if self.time in a.free else fresh("i", k) for a, k in zip(args, f.type.params, strict=True)]
             row = App(f, tuple(v or a for v, a in zip(others, args, strict=True)))
@@ -243,6 +256,23 @@ class Ahead:
             if v is not None:
                 entry = indicator(ONE, self(Delta(v, a, ONE)), entry)
         return total([v for v in own if v is not None], entry)
+
+    def _reads_rows(self, *places: Term) -> bool:
+        """Whether indices depend on the number of the step through rows of arrays of integers only, c(t, i)."""
+        moves = any(self.time in a.free for a in places)
+        return moves and all(self.time not in _without(a, self._is_row).free for a in places)
+
+    def _with_rows(self, place: Term) -> Term:
+        """An index expression with the rows that this step reads."""
+        return Traverser(lambda u: self._name(u) if self._is_row(u) else u, App)(place)
+
+    def _is_row(self, t: Term) -> bool:
+        """Whether it is an entry of a row of integers, which the number of the step tells: c(t, i)."""
+        match t:
+            case App(Var(kind=Map() as kind), args) if kind.is_integers and self.time in args:
+                return t.free.isdisjoint(self.moving) and bool(_own(t, self.time))
+            case _:
+                return False
 
     def _is_ahead(self, t: Term) -> bool:
         """Whether it is work, takes no more memory than what it is made of, and knows the conditions around it.
@@ -293,12 +323,22 @@ class Ahead:
         first, kept = ((number,), self.found) if self.time in t.free else ((), self.fixed)
         value: Term = substitute(t, {self.time: number, **dict(zip(own, inside, strict=True))})
         value = Lam((*first, *inside), value) if first or inside else value
-        known = next((v for v, e in kept.items() if alpha_equal(e, value)), None)
+        kind = REAL if isinstance(t.type, Index) and not self._is_row(t) else t.type
+        alike = (v for v, e in kept.items() if alpha_equal(e, value) and _kind_of_entries(v) == kind)
+        known = next(alike, None)
         if known is None:
-            kind = REAL if isinstance(t.type, Index) else t.type
             known = fresh(_name_of(t, self.time), Map(tuple(v.kind for v in own), kind) if own else kind)
             kept[known] = value
         return App(known, own) if own else known
+
+
+def _kind_of_entries(v: Var) -> Type:
+    return v.kind.result if isinstance(v.kind, Map) else v.kind
+
+
+def _without(t: Term, which: Callable[[Term], bool]) -> Term:
+    """`t` with 0 for some of its parts."""
+    return ZERO if which(t) else rebuild(t, [_without(c, which) for c in children(t)]) if children(t) else t
 
 
 def _own(t: Term, time: Var) -> tuple[Var, ...]:
