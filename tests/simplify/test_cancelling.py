@@ -113,7 +113,7 @@ DISTANCES = "(q::RV, k::R) -> (x::RM{n, 3}) -> begin\n  r = (i, j) -> norm(c -> 
         ),
         (
             "sum((i, j), i != j, q(i) * q(j) / r(i, j)) / 2",
-            "-q(i) * sum(j, q(j) * (x(i, c) - x(j, c)) * where(i != j, 1 / r(i, j)^3))",
+            "-q(i) * sum(j, q(j) * where(i != j, 1 / r(i, j)^3) * (x(i, c) - x(j, c)))",
         ),
         (
             "sum((i, j), 0 < r(i, j), 1 / r(i, j)^2)",

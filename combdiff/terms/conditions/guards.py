@@ -224,7 +224,13 @@ def partial_values(bindings: Iterable[tuple[Var, Term]], known: Collection[Var] 
 
 
 class FiniteValues(Finite):
-    """Whether a value is finite, whatever its slope is: a root and a norm are at 0. Exponentials count as finite."""
+    """Whether a value is finite, whatever its slope is: a root and a norm are at 0. Exponentials count as finite.
+
+    So does what stands under a condition of its own: a value is read with it.
+    """
+
+    def __call__(self, t: Term) -> bool:
+        return isinstance(t, Indicator) or super().__call__(t)
 
     def is_total(self, t: Term) -> bool:
         """Whether the outermost operation of t is finite wherever its operands are."""
