@@ -37,6 +37,11 @@ ALIKE = {
         "f = y -> [y[1], -sin(y[0])]; step = (y, t) -> y + h * f(y + h / 2 * f(y))",
         "f = (y::RV{2}) -> [y[1], -sin(y[0])]; step = (y::RV{2}, t) -> y + h * f(y + h / 2 * f(y))",
     ),
+    "a step that is a tensor, too": (
+        "(x::RV{n}) -> begin {}; iterate(step, 1, n)^2 end",
+        "step = (y, t) -> y / 2 + x(t)",
+        "step = (y::R, t) -> y / 2 + x(t)",
+    ),
     "a step of two states": (
         "(x::RV{n}) -> begin {}; (u, v) = iterate(step, (0, 1), n); u * v end",
         "step = ((a, b), t) -> (b, a * b + x(t))",

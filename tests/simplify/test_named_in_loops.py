@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 import combdiff as cd
+from combdiff.terms.laws.opening import closed
+from combdiff.terms.terms import App, Lam, call, fresh, mul
+from combdiff.terms.types import REAL, Map
 
 PROGRAMS = {
     "implicit Euler": (
@@ -31,3 +34,13 @@ def test_a_matrix_is_written_once(name: str) -> None:
     d = cd.grad(program)
     assert str(d).count("delta(") <= most, str(d)
     assert d.check()
+
+
+def test_a_definition_is_found_where_its_value_stands_and_nowhere_else() -> None:
+    x, y, z, i = (fresh(name, REAL) for name in "xyzi")
+    assert closed(call("sin", x), {z: call("sin", x)}) == z
+    assert closed(call("sin", y), {z: call("sin", x)}) == call("sin", y)
+    f = fresh("f", Map((REAL,), REAL))
+    value = Lam((i,), mul(call("sin", i), call("cos", i)))
+    assert closed(mul(call("sin", x), call("cos", x)), {f: value}) == App(f, (x,))
+    assert closed(mul(call("sin", x), call("cos", y)), {f: value}) == mul(call("sin", x), call("cos", y))
