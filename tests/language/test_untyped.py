@@ -31,6 +31,11 @@ ALIKE = {
         "f = (a::RV{n}, b::RV{n}) -> sum((a - b) .^ 4)",
     ),
     "an exponent": ("(x::RV) -> begin {}; sum(i, f(x(i), 3)) end", "f = (b, n) -> b^n", "f = (b::R, n::R) -> b^n"),
+    "numbers that are written": (
+        "(x::R) -> begin {}; f(x) * f(3) - f(0) end",
+        "f = t -> t^2 - 2 * t + 1",
+        "f = (t::R) -> t^2 - 2 * t + 1",
+    ),
     "a complex number": ("(z::CV) -> begin {}; sum(f.(z)) end", "f = w -> abs2(w - 1)", "f = (w::C) -> abs2(w - 1)"),
     "a vector field and a step of it": (
         "(h::R) -> (x::RV{2}) -> begin {}; sum(iterate(step, x, 3)) end",

@@ -110,7 +110,7 @@ def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scop
             untyped = el.untyped.get(function)
             if untyped is not None and len(args) == len(untyped.body.params):
                 args = given = [_read(el, arg, scope) for arg in args]
-                if not all(map(_is_point, given)):
+                if not all(map(_is_point, given)) or _is_of_numbers(el, function, given):
                     with suppress(LanguageError), el.attempt():  # else the error tells that it is a tensor
                         return _inlined(el, untyped, given, scope)
             return _applied(el, function, args, scope, span, name)
@@ -118,6 +118,13 @@ def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scop
 
 def _read(el: Elaborator, arg: Argument, scope: Scope) -> Ready:
     return Ready(el.expr(arg, scope), arg.span)
+
+
+def _is_of_numbers(el: Elaborator, f: Term, given: Sequence[Ready]) -> bool:
+    """Whether a definition of which no slot has a range is called with numbers: f(0) of f = t -> t^2."""
+    slots = [p.domain for p in f.type.params if isinstance(p, Index)] if isinstance(f.type, Map) else []
+    unknown = all(d is not None and el.ranges.is_unknown(d) for d in slots)
+    return unknown and all(isinstance(arg.term, Const) for arg in given)
 
 
 def _is_point(arg: Ready) -> bool:
