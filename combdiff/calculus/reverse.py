@@ -97,6 +97,7 @@ class Reverse:
         """Hand the cotangents of values on, last value first; returns those that get a name, all if they `share`."""
         found: list[Binding] = []
         infinite = set() if self.partial is None else infinite_values(self.values.items())
+        finite = FiniteValues(infinite)  # of what stands for the cotangents so far, too
         for var, value in reversed(bindings):
             if isinstance(value, Loop) and var in targets:
                 found += self.looped(_together(var, value, bindings, targets), targets, share)
@@ -106,7 +107,7 @@ class Reverse:
             k = self.cotangent(var)
             if share:
                 found.append((fresh(f"{var.name}_bar", cotangent_type(var.kind)), k))
-                if self.partial is not None and not FiniteValues(infinite)(body_of(k)):
+                if self.partial is not None and not finite(body_of(k)):
                     # 1/√ρ(i) is infinite where ρ(i) is 0
                     infinite.add(found[-1][0])
                     self.partial.add(found[-1][0])

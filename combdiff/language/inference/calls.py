@@ -101,10 +101,11 @@ def call(el: Elaborator, function: Callee, args: Sequence[Argument], scope: Scop
             _count(name, len(function.body.params), "argument", args, span, function.body.span)
             if has_no_types(function.body):
                 given = [_read(el, arg, scope) for arg in args]
-                if not all(map(_is_point, given)):
-                    args = given
-                elif function.problem:
+                points = all(map(_is_point, given))
+                if points and function.problem:
                     raise function.problem
+                # among indices a number is one, too, and is read as it is written
+                args = [a if points and isinstance(r.term, Const) else r for a, r in zip(args, given, strict=True)]
             return _inlined(el, function, args, scope)
         case Term():
             untyped = el.untyped.get(function)
@@ -481,7 +482,7 @@ def _at(el: Elaborator, point: Var, value: Term, body: Term) -> Term:
 
 
 def _asked(el: Elaborator, param: Param, arg: Argument) -> Type:
-    """The type that a parameter asks of its argument; on the right of ▷ an unannotated one takes what comes."""
+    """The type that a parameter asks of its argument; one without a type takes a term that is no index as it is."""
     if param.kind is None and isinstance(arg, Ready) and not isinstance(arg.term.type, Index):
         return arg.term.type
     if el.kinds.is_index(param.kind):
