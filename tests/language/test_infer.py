@@ -401,6 +401,15 @@ def test_definitions_that_multiply_without_end_spend_a_budget(text: str) -> None
         read(text)
 
 
+@pytest.mark.parametrize("text", ["min(pi, pi * x)", "max(pi, 3 - pi * x)"])
+def test_a_constant_that_the_other_arguments_hold_is_no_index(text: str) -> None:
+    assert read(f"(x::R) -> {text}").type == Map((REAL,), REAL)
+
+
+def test_a_size_that_the_other_arguments_hold_is_no_index() -> None:
+    assert isinstance(read("(x::RV{n}) -> min(n, n * x(0))"), Lam)
+
+
 # --- bad input ------------------------------------------------------------------------------------------------------
 
 BAD = {

@@ -34,6 +34,7 @@ from combdiff.language.parsing.syntax import (
 )
 from combdiff.language.vocabulary import (
     COMPARISONS,
+    CONSTANTS,
     DERIVATIVES,
     FUNCTIONS,
     LOOPS,
@@ -227,7 +228,7 @@ def _builtin(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, 
     if made is not None:
         return made
     _refuse_conditions(name, args)
-    _refuse_missing(name, args, scope, span)
+    _refuse_missing(el, name, args, scope, span)
     row = SCALAR_FUNCTIONS.get(name)
     if row is not None and row.folds and len(args) > row.arity:
         args = [Ready(_builtin(el, name, args[:-1], scope, span), span), args[-1]]
@@ -325,7 +326,7 @@ _OF_ONE = {
 """What to write instead of a second argument."""
 
 
-def _refuse_missing(name: str, args: Sequence[Argument], scope: Scope, span: Span) -> None:
+def _refuse_missing(el: Elaborator, name: str, args: Sequence[Argument], scope: Scope, span: Span) -> None:
     """Refuse `where` without branches, `max` of a vector, and `max(i, …)` over an index."""
     if name == "where":
         raise LanguageError(
@@ -337,7 +338,7 @@ def _refuse_missing(name: str, args: Sequence[Argument], scope: Scope, span: Spa
         raise LanguageError(
             f"{name} takes 1 argument, and {len(args)} are given", span=span, remedy=f"write {_OF_ONE[name]}"
         )
-    if name in ("max", "min") and (index := _as_if_bound(args, scope)):
+    if name in ("max", "min") and (index := _as_if_bound(el, args, scope)):
         raise LanguageError(
             f"{name} is of numbers and binds no index {index}", span=span, remedy=f"write {name}imum({index}, …)"
         )
@@ -349,9 +350,11 @@ def _refuse_missing(name: str, args: Sequence[Argument], scope: Scope, span: Spa
         )
 
 
-def _as_if_bound(args: Sequence[Argument], scope: Scope) -> str:
+def _as_if_bound(el: Elaborator, args: Sequence[Argument], scope: Scope) -> str:
     """A first argument that nothing defines and that the others hold, as the index of a sum; else nothing."""
     if len(args) < 2 or not isinstance(args[0], Name) or scope.find(args[0].text) is not None:
+        return ""
+    if args[0].text in CONSTANTS or el.kinds.names_size(args[0].text):
         return ""
     names = {n.text for arg in args[1:] if not isinstance(arg, Ready) for n in nodes_of(arg) if isinstance(n, Name)}
     return args[0].text if args[0].text in names else ""
