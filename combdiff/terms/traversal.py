@@ -199,7 +199,20 @@ def _without_number(t: App) -> Term:
 
 def rebuild(t: Term, parts: Sequence[Term]) -> Term:
     """`t` with other children, made by the constructor of its kind, which sees to normal form."""
+    if isinstance(t, Delta):
+        return _with_modulus(t, *parts)
     return _CONSTRUCTORS[type(t)](*SCHEMAS[type(t)].arguments(t, kept_complex(t, parts))) if parts else t
+
+
+def _with_modulus(t: Delta, left: Term, right: Term, body: Term) -> Term:
+    """δ(left, right, body) in the place of `t`. Modulo the size of a range, 0 = 2 is Σ_i δ(i, 0) δ(i, 2)."""
+    if not (isinstance(left, Const) and isinstance(right, Const)) or left == right:
+        return delta(left, right, body)
+    around = next((d for d in domains_compared(t.left, t.right) if d.periodic), None)
+    if around is None or body == ZERO:
+        return delta(left, right, body)
+    point = fresh("i", Index(around))
+    return total((point,), delta(point, left, delta(point, right, body)))
 
 
 class Traverser:

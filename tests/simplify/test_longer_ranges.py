@@ -14,7 +14,7 @@ from combdiff.simplify.contraction.ranges import solved_within_ranges
 from combdiff.terms.conditions.guards import reads_beyond
 from combdiff.terms.terms import MINUS_ONE, ONE, ZERO, App, Delta, Indicator, Sum, add, fresh, indicator, number, size
 from combdiff.terms.types import REAL, Domain, Index, Map, range_of
-from tests.reading_back import assert_reads_back
+from tests.reading_back import assert_reads_back, reread, values_of
 
 n = Domain("n", sized=True)
 i, r = fresh("i", Index(n)), fresh("r", Index(n.shortened(-1)))
@@ -149,3 +149,13 @@ def test_a_condition_that_one_value_meets_is_a_delta() -> None:
     assert solved_within_ranges(Sum((j,), Indicator(j, ZERO, entry))) == App(y, (ZERO,))
     several = Sum((j,), Indicator(ONE, j, entry))
     assert solved_within_ranges(several) == several
+
+
+def test_a_loop_that_is_read_twice_reads_back() -> None:
+    """The first states are written once, and say how long a state is of which a step reads an entry."""
+    step = "(x, b), i) -> (j -> x(j) * x(i) + B(j, i), b * B(i, i))"
+    text = f"(B::Sym{{n}}) -> begin (f, g) = scan(({step}, ((j::N{{n}}) -> 1, 1), n - 1); sum(f)^2 + sum(g)^2 end"
+    d = cd.grad(text)
+    for before, after in zip(*values_of(d.term, reread(d.term)), strict=True):
+        assert np.allclose(before, after)
+    assert d.check()

@@ -49,8 +49,8 @@ from combdiff.records import dataclass
 from combdiff.terms import terms
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.laws.inclusion import included, over_complex, widened
-from combdiff.terms.terms import App, Call, Const, Diff, Lam, Let, Sum, Term, Tuple, Var
-from combdiff.terms.types import Index, Map, Number, Product, Type, is_complex, is_value, maps_in_turn
+from combdiff.terms.terms import App, Call, Const, Delta, Diff, Indicator, Lam, Let, Sum, Term, Tuple, Var
+from combdiff.terms.types import Domain, Index, Map, Number, Product, Type, is_complex, is_value, maps_in_turn
 
 if TYPE_CHECKING:
     from combdiff.language.inference.infer import Elaborator
@@ -478,10 +478,29 @@ def _made(el: Elaborator, f: Closure, kinds: Sequence[Type], values: Sequence[Te
 
 def _at(el: Elaborator, point: Var, value: Term, body: Term) -> Term:
     """`body` at an index, which counts modulo the size of a periodic domain; by now it is known how far it ranges."""
-    domain = el.ranges.domain_of(point.kind.domain) if isinstance(point.kind, Index) and point.kind.domain else None
-    if domain is not None and domain.periodic and value != terms.ZERO and point in terms.numbers_read(body):
-        return terms.at_point(point, value, body)
+    domain = _range_of(el, point)
+    if domain is not None and domain.periodic:
+        if value != terms.ZERO and point in terms.numbers_read(body):
+            return terms.at_point(point, value, body)
+        # a number says no more modulo what it is compared
+        if not value.free and _is_compared_alone(el, point, domain, body):
+            return terms.at_point(point, value, body)
     return terms.substitute(body, {point: value})
+
+
+def _range_of(el: Elaborator, index: Var) -> Domain | None:
+    return el.ranges.domain_of(index.kind.domain) if isinstance(index.kind, Index) and index.kind.domain else None
+
+
+def _is_compared_alone(el: Elaborator, point: Var, domain: Domain, body: Term) -> bool:
+    """Whether a condition that something is equal to `point`, or is not, has no other index of its range."""
+    around = {el.relations["=="], el.relations["!="]}
+    conditions_on = (
+        read
+        for u in terms.subterms(body, Delta, Indicator)
+        if point in (read := u.left.free | u.right.free) and (isinstance(u, Delta) or not around.isdisjoint(read))
+    )
+    return not all(any(_range_of(el, v) == domain for v in read - {point}) for read in conditions_on)
 
 
 def _asked(el: Elaborator, param: Param, arg: Argument) -> Type:

@@ -102,16 +102,21 @@ def _of_two_sizes(term: Term) -> set[Var]:
         for n, (arg, slot) in enumerate(zip(u.args, kind.params, strict=True)):
             own = (domains_of(arg.kind) if isinstance(arg, Var) and arg in bound else []) + domains_of(slot)
             if len(own) == 2 and isinstance(arg, Var) and (own[0].of or own[0]).sized and own[0].fewer(own[1]):
-                found |= {*slots.get(u.function, ())[n : n + 1]} if arg in times else {arg}
+                found |= {first[n] for first in slots.get(u.function, ())} if arg in times else {arg}
     return found
 
 
-def _slots_of_states(term: Term) -> dict[Term, tuple[Var, ...]]:
-    """The indices of the first states of loops that are written as maps of indices."""
-    found: dict[Term, tuple[Var, ...]] = {}
+def _slots_of_states(term: Term) -> dict[Term, list[tuple[Var, ...]]]:
+    """The indices of the first states of loops that are written as maps of indices.
+
+    A loop of several states stands once for each that is read, with one step and indices of its own in the first ones.
+    """
+    found: dict[Term, list[tuple[Var, ...]]] = {}
     for u in subterms(term, Loop):
         assert isinstance(u.start, Tuple), "the first states"
-        found |= {v: first.params for v, first in zip(u.states, u.start.items, strict=True) if isinstance(first, Lam)}
+        for v, first in zip(u.states, u.start.items, strict=True):
+            if isinstance(first, Lam):
+                found.setdefault(v, []).append(first.params)
     return found
 
 

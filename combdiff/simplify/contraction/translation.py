@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, TypeGuard
 
 from combdiff.simplify.contraction.extraction import WHOLE, Reader
+from combdiff.simplify.contraction.moduli import kept_for_their_sizes
 from combdiff.terms.branches import leaves_the_real_numbers
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -83,12 +84,14 @@ class Translation:
         self.functions: dict[str, None] = {}
         self.continued: set[int] = set()
         self.read: set[Domain] = set()
+        self.kept: frozenset[Var] = frozenset()
 
     # --- writing ---
 
     def root(self, t: Term) -> str:
         """The name of a whole term; within it, indices that are read as numbers are never shifted."""
         self.read = _read_as_numbers(t)
+        self.kept = kept_for_their_sizes(t)
         return self._piece(self.write(t))
 
     def write(self, t: Term, scope: dict[Var, int] | None = None) -> str:
@@ -219,7 +222,7 @@ class Translation:
     def _sum(self, indices: tuple[Var, ...], body: Term, scope: dict[Var, int]) -> str:
         inner = {**scope, **{i: self._binder(i) for i in indices}}
         for i in indices:
-            kind = _solvable_kind(i, body, self.read)
+            kind = "plain" if i in self.kept else _solvable_kind(i, body, self.read)
             if kind:
                 self.summed[inner[i]] = kind
         ids = " ".join(str(inner[i]) for i in indices)
