@@ -110,6 +110,8 @@ NAIVE: dict[str, tuple[Function, tuple[float, ...]]] = {
     "log1p(-tanh(x)) + log1p(-sigmoid(x / 2))": (lambda x: log(1 - tanh(x)) - log(1 + exp(x / 2)), FAR),
     "log(tanh(x) - tanh(x - 1))": (lambda x: log(tanh(x) - tanh(x - 1)), FAR),
     "log(sinh(x))": (lambda x: log(sinh(x)), RIGHT),
+    "log(sinh(x) / x)": (lambda x: log(sinh(x) / x), FAR),
+    "log(sinh(x)^2) + log(3 * x * sinh(x / 2))": (lambda x: log(sinh(x) ** 2) + log(3 * x * sinh(x / 2)), FAR),
     "log(1 + tanh(x)) + log(1 - tanh(x / 2))": (lambda x: log(1 + tanh(x)) + log(1 - tanh(x / 2)), FAR),
     "(exp(x) - exp(-x)) / (exp(x) + exp(-x))": (tanh, FAR),
     "(exp(2 * x) - 1) / (exp(2 * x) + 1)": (tanh, FAR),

@@ -7,6 +7,7 @@ written; only the way to the number is another one. All holds for real numbers o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from combdiff.terms.laws.exponentials import exponent, softplus
 from combdiff.terms.terms import (
@@ -62,6 +63,8 @@ def _logarithm(t: Term) -> Term | None:
             return add(size, softplus(mul(number(-2), size)), neg(_LOG_2))
         case Call("sinh", (u,)):
             return add(u, Call("log", (neg(Call("expm1", (mul(number(-2), u),))),)), neg(_LOG_2))
+        case Call("abs", (Call("sinh", (u,)),)):
+            return _known(Call("sinh", (call("abs", u),)))
         case Mul(factors):
             return _of_product(factors)
         case Add() if (v := _complement_of_square(t)) is not None:
@@ -82,12 +85,26 @@ def _known(t: Term) -> Term:
 def _of_product(factors: Sequence[Term]) -> Term | None:
     """Σ log of the factors that cannot be below 0, and the logarithm of all others."""
     apart = {f: _known(f) for f in factors if _is_size(f)}
-    rest = mul(*((isinstance(f, Add) and _less_one(f)) or f for f in factors if f not in apart))
+    grown = {f: f.args[0] for f in factors if isinstance(f, Call) and f.primitive == "sinh"}
+    rest = mul(*(_without_growth(f) for f in factors if f not in apart))
     if rest == mul(*factors):
         return None
-    if not apart:
+    sizes = [*apart.values(), *(call("abs", u) for u in grown.values())]
+    if not sizes:
         return Call("log", (rest,))
-    return add(*apart.values()) if rest == ONE else add(*apart.values(), call("log", rest))
+    return add(*sizes) if rest == ONE else add(*sizes, call("log", rest))
+
+
+def _without_growth(f: Term) -> Term:
+    """A factor of a logarithm's argument without what is added to the logarithm: sinh(u) is exp(|u|) times the rest."""
+    match f:
+        case Call("sinh", (u,)):
+            decay = Call("expm1", (mul(number(-2), call("abs", u)),))
+            return mul(number(Fraction(-1, 2)), call("sign", u), decay)
+        case Add():
+            return _less_one(f) or f
+        case _:
+            return f
 
 
 def _is_size(t: Term) -> bool:
