@@ -120,13 +120,17 @@ FUNCTIONS = {
     "sort": "the language has no order of entries; write maximum(i, x(i)), minimum(i, x(i)) or argmax(i, x(i))",
     # of numbers
     "ln": "write log({0})",
-    "exp2": "write 2^{0}",
-    "square": "write {0}^2",
     **dict.fromkeys(("pow", "power"), "write {0}^{1}"),
-    "sec": "write 1 / cos({0})",
-    "csc": "write 1 / sin({0})",
-    "cot": "write 1 / tan({0})",
-    "sech": "write 1 / cosh({0})",
+    "cosec": "write csc({0})",
+    **dict.fromkeys(("acot", "arccot"), "write atan2(1, {0})"),
+    **dict.fromkeys(("asec", "arcsec"), "write acos(1 / {0})"),
+    **dict.fromkeys(("acsc", "arccsc"), "write asin(1 / {0})"),
+    **dict.fromkeys(("acoth", "arcoth"), "write atanh(1 / {0})"),
+    **{name + "d": f"write {name}(deg2rad({{0}}))" for name in ("sin", "cos", "tan")},
+    **{name + "pi": f"write {name}(pi * {{0}})" for name in ("sin", "cos")},
+    **dict.fromkeys(("log1mexp", "log1mexpm"), "write log(1 - exp(-{0})), which keeps its digits"),
+    **dict.fromkeys(("probit", "qnorm", "ndtri", "norm_ppf", "ppf", "invnormcdf"), "write norminv({0})"),
+    "frac": "write mod({0}, 1)",
     "arcsin": "write asin({0})",
     "arccos": "write acos({0})",
     "arctan": "write atan({0})",
@@ -144,13 +148,11 @@ FUNCTIONS = {
     "xlogy": "write where(0 < {0}, {0} * log({1}))",
     **dict.fromkeys(("leaky_relu", "leakyrelu", "LeakyReLU"), "write max({0}, 0.01 * {0})"),
     "log_sigmoid": "write logsigmoid({0})",
-    "exp10": "write 10^{0}",
     **dict.fromkeys(("logit_inv", "invlogit", "inv_logit"), "write sigmoid({0})"),
     "psi": "write digamma({0})",
     "rem": "write mod({0}, {1}), which has the sign of the divisor",
     "beta": "write exp(lbeta({0}, {1})) of positive numbers",
     **dict.fromkeys(("betaln", "logbeta"), "write lbeta({0}, {1})"),
-    "factorial": "write gamma({0} + 1)",
     "rint": "write round({0})",
     "ceiling": "write ceil({0})",
     "phase": "write angle({0})",
@@ -247,9 +249,7 @@ def remedy_of_function(name: str, arguments: Sequence[Expr]) -> str | None:
     return row.format(*(text or default for text, default in zip(given, defaults, strict=False)))
 
 
-_OF_INDICES = frozenset(
-    {"factorial", "binomial", "binom", "comb", "nchoosek", "choose", "heaviside", "ln", "exp2", "exp10"}
-)
+_OF_INDICES = frozenset({"binomial", "binom", "comb", "nchoosek", "choose", "heaviside", "ln"})
 """Functions that nobody names a tensor by: factorial(i) is no entry, as beta(i) is."""
 
 

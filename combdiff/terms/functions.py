@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -61,7 +62,7 @@ class ScalarFunction:
     orders: int = 0
     scipy: str = ""
     after: tuple[int, ...] = ()
-    safe: int = 1
+    safe: int | Fraction = 1
     sympy: str = ""
     live: Callable[..., tuple[Term, ...]] | None = None
     made_of: Callable[..., Term] | None = None

@@ -15,6 +15,23 @@ Y = np.array([0.9, 1.4, -0.6, 2.5, 0.3])
 POSITIVE = np.array([0.1, 0.35, 0.5, 0.62, 0.93])
 
 OF_NUMBERS = {
+    "sec": (lambda x: 1 / np.cos(x), X),
+    "csc": (lambda x: 1 / np.sin(x), X),
+    "cot": (lambda x: 1 / np.tan(x), X),
+    "sech": (lambda x: 1 / np.cosh(x), X),
+    "csch": (lambda x: 1 / np.sinh(x), X),
+    "coth": (lambda x: 1 / np.tanh(x), X),
+    "exp2": (np.exp2, X),
+    "exp10": (lambda x: 10.0**x, X),
+    "square": (np.square, X),
+    "reciprocal": (np.reciprocal, X),
+    "deg2rad": (np.deg2rad, X),
+    "rad2deg": (np.rad2deg, X),
+    "logcosh": (lambda x: np.log(np.cosh(x)), X),
+    "hardtanh": (lambda x: np.clip(x, -1, 1), X),
+    "trunc": (np.trunc, X),
+    "factorial": (lambda x: special.gamma(x + 1), X),
+    "trigamma": (lambda x: special.polygamma(1, x), X),
     "cbrt": (np.cbrt, X),
     "mod": (np.mod, X, Y),
     "logit": (special.logit, POSITIVE),
@@ -82,7 +99,19 @@ def test_transforms_are_those_of_numpy(n: int) -> None:
 
 
 def test_every_function_has_been_compared() -> None:
-    assert MADE.keys() == {*OF_NUMBERS, "triu", "tril", "outer", "cor"}
+    assert MADE.keys() == {*OF_NUMBERS, "cis", "triu", "tril", "outer", "cor"}
+
+
+def test_a_function_takes_complex_numbers_where_it_is_defined_there() -> None:
+    z = np.array([0.3 - 0.7j, -1.1 + 0.2j])
+    of = {"sec": np.cos, "csc": np.sin, "cot": np.tan, "sech": np.cosh, "csch": np.sinh, "coth": np.tanh}
+    for name, under in of.items():
+        d = cd.grad(f"(z::CV) -> sum(i, abs2({name}(z(i))))")
+        assert d.check()
+        assert np.isclose(d.compile(value=True)(z)[0], (abs(1 / under(z)) ** 2).sum())
+    assert str(cd.grad("(t::R, z::C) -> abs2(z - cis(t))")).endswith(
+        "(-2 * imag(z * exp(-im * t)), 2 * (z - exp(im * t)))"
+    )
 
 
 def test_large_arguments_keep_their_digits() -> None:

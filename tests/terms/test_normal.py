@@ -37,6 +37,11 @@ PROGRAMS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "its square": ("(normpdf(x(i)) / normcdf(x(i)))^2", lambda x: _ratio(x) ** 2),
     "the function": ("lognormcdf(x(i))", _log),
 }
+GROWN: dict[str, Callable[[Any], Any]] = {
+    "exp(x(i)^2) * erfc(x(i))": lambda x: mpmath.exp(x**2) * mpmath.erfc(x),
+    "x(i) * erfc(2 * x(i)) * exp(4 * x(i)^2)": lambda x: x * mpmath.exp(4 * x**2) * mpmath.erfc(2 * x),
+    "erfcx(x(i))": lambda x: mpmath.exp(x**2) * mpmath.erfc(x),
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -75,3 +80,39 @@ def test_the_formula_is_the_ratio() -> None:
     d = cd.grad("(x::RV) -> sum(i, log(normcdf(x(i))))")
     assert str(d) == "(x::RV) -> i -> exp(-1/2 * x(i)^2 - lognormcdf(x(i))) / sqrt(2 * pi)"
     assert d.check()
+
+
+@pytest.mark.parametrize("text", GROWN)
+def test_a_tail_times_what_grows_neither_overflows_nor_underflows(text: str) -> None:
+    x = np.array([-3.0, 0.0, 0.4, 5.0, 30.0, 1000.0])
+    with mpmath.workdps(60):
+        exact = [[float(mpmath.diff(GROWN[text], v, n)) for n in range(2)] for v in map(mpmath.mpf, x)]
+    values, slopes = np.array(exact).T
+    found, gradient = cd.grad(f"(x::RV) -> sum(i, {text})").compile(value=True)(x)
+    assert np.isclose(found, values.sum(), rtol=1e-13)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-9)
+    assert "erfcx" in str(cd.grad(f"(x::RV) -> sum(i, {text})"))
+
+
+@pytest.mark.parametrize("tail, at", [("normcdf(x)", -1.0), ("erfc(x)", 1.0), ("normcdf(3 * x)", -1.0)])
+def test_the_ratio_keeps_its_digits_far_out(tail: str, at: float) -> None:
+    """The exponent x²/2 + log Φ is a difference of numbers of 10⁶, and the curvature one of such ratios."""
+    of = {"normcdf(x)": mpmath.ncdf, "erfc(x)": mpmath.erfc, "normcdf(3 * x)": lambda x: mpmath.ncdf(3 * x)}[tail]
+    text = f"(x::R) -> log({tail})"
+    slope, curvature = cd.grad(text).compile(), cd.hvp(text).compile()
+    for x in (at * 40, at * 1000):
+        with mpmath.workdps(60):
+            exact = [float(mpmath.diff(lambda t: mpmath.log(of(t)), mpmath.mpf(x), n)) for n in (1, 2)]
+        assert np.isclose(slope(x), exact[0], rtol=1e-14)
+        assert np.isclose(curvature(x, 1.0), exact[1], rtol=1e-8)
+
+
+def test_quantiles_are_those_of_scipy() -> None:
+    special = pytest.importorskip("scipy.special")
+    p = np.array([1e-300, 1e-5, 0.3, 0.5, 0.999])
+    found, slopes = cd.grad("(p::RV) -> sum(i, norminv(p(i)))").compile(value=True)(p)
+    assert np.isclose(found, special.ndtri(p).sum())
+    np.testing.assert_allclose(slopes * np.exp(-(special.ndtri(p) ** 2) / 2) / np.sqrt(2 * np.pi), 1, rtol=1e-12)
+    assert cd.grad("(x::RV) -> sum(i, erfinv(x(i) / (1 + abs(x(i)))))").check()
+    guarded = cd.grad("(p::RV) -> sum(i, where(p(i) > 0 and p(i) < 1, norminv(p(i))))")
+    assert np.isfinite(guarded.compile()(np.array([-1.0, 0.0, 0.5, 1.0, 2.0]))).all()

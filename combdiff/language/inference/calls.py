@@ -364,10 +364,8 @@ def _made_of_others(el: Elaborator, name: str, args: Sequence[Argument], scope: 
     """A function that is made of others: its map, whose parameters without types take tensors."""
     function = library.made(name, span)
     _count(name, len(function.params), "argument", args, span, None)
-    given = [
-        Ready(tensors.whole(el, name, arg, scope), arg.span) if param.kind is None else arg
-        for param, arg in zip(function.params, args, strict=True)
-    ]
+    given = [_for_library(el, name, param, arg, scope) for param, arg in zip(function.params, args, strict=True)]
+    function = library.with_numbers(function, [isinstance(a, Ready) and is_complex(a.term.type) for a in given])
     try:
         return _inlined(el, Closure(function, Scope(), name), given, scope)
     except LanguageError as problem:
@@ -375,6 +373,12 @@ def _made_of_others(el: Elaborator, name: str, args: Sequence[Argument], scope: 
             raise
         message = f"{name} is {MADE[name]}, where {problem.message}"
         raise LanguageError(message, span=span, also=problem.also, remedy=problem.remedy) from None
+
+
+def _for_library(el: Elaborator, name: str, param: Param, arg: Argument, scope: Scope) -> Argument:
+    if library.takes_any_number(param):
+        return Ready(el.number(arg, scope, partial(remedy_of_every_entry, name, (arg,))), arg.span)
+    return Ready(tensors.whole(el, name, arg, scope), arg.span) if param.kind is None else arg
 
 
 # --- functions of the program ---------------------------------------------------------------------------------------

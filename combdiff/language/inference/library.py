@@ -2,18 +2,20 @@
 
     triu = A -> (i, j) -> where(i <= j, A(i, j))
 
-A call is read as if the map stood in its place, so that a result shows what the function is made of.
+A call is read as if the map stood in its place, so that a result shows what the function is made of. A parameter of the
+type `Number` takes real and complex numbers.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
 from combdiff.errors import Span
 from combdiff.language.parsing.parser import parse
-from combdiff.language.parsing.syntax import Lambda
+from combdiff.language.parsing.syntax import Lambda, Param, TypeName
 from combdiff.language.vocabulary import MADE
 
 
@@ -26,6 +28,24 @@ def made(name: str, place: Span) -> Lambda:
     moved = _at(_read(name), place)
     assert isinstance(moved, Lambda), "a function is a map"
     return moved
+
+
+def takes_any_number(param: Param) -> bool:
+    """Whether a parameter takes real and complex numbers."""
+    return isinstance(param.kind, TypeName) and param.kind.text == "Number"
+
+
+def with_numbers(function: Lambda, complex_: Sequence[bool]) -> Lambda:
+    """The map with the types of numbers that are given.
+
+    >>> [p.kind.text for p in with_numbers(made("sec", Span(0, 3)), [True]).params]
+    ['C']
+    """
+    params = [
+        replace(p, kind=TypeName("C" if given else "R", p.span)) if takes_any_number(p) else p
+        for p, given in zip(function.params, complex_, strict=True)
+    ]
+    return replace(function, params=tuple(params))
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from combdiff.terms.laws.exponentials import exponent, softplus
+from combdiff.terms.laws.normal import square
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
@@ -22,6 +23,7 @@ from combdiff.terms.terms import (
     Term,
     add,
     call,
+    holds,
     mul,
     neg,
     number,
@@ -30,6 +32,7 @@ from combdiff.terms.terms import (
 )
 from combdiff.terms.types import is_complex
 
+HALF = number(Fraction(1, 2))
 _LOG_2 = Call("log", (TWO,))
 
 
@@ -45,10 +48,24 @@ def computed_as(t: Term) -> Term | None:
     match t:
         case Call("log", (u,)) if not is_complex(u.type):
             return _logarithm(u)
+        case Call("exp", (Add() as u,)) if holds(u, Call):
+            return _over_tail(u)
         case Pow(Add() as base, Const() as n) if n.is_integer and n.real < 0 and (found := _less_one(base)) is not None:
             return power(found, n)
         case _:
             return None
+
+
+def _over_tail(t: Add) -> Term | None:
+    """exp(−n x²/2 − n log Φ(x)) as (2/erfcx(−x/√2))^n: far from 0, the two terms have no digits in common."""
+    for u in t.terms:
+        n, of = split_coefficient(u)
+        match of:
+            case Call("lognormcdf", (x,)) if n.is_integer and n.real < 0:
+                if t == add(mul(n, HALF, square(x)), u):
+                    tail = Call("erfcx", (neg(mul(x, power(call("sqrt", TWO), MINUS_ONE))),))
+                    return mul(power(TWO, neg(n)), power(tail, n))
+    return None
 
 
 def _logarithm(t: Term) -> Term | None:

@@ -19,6 +19,7 @@ from combdiff.terms.terms import (
     Term,
     add,
     call,
+    factors_of,
     mul,
     neg,
     number,
@@ -96,6 +97,39 @@ def over_tail(factors: Sequence[Term]) -> Term | None:
     twos = [power(TWO, n) for _, (_, n) in tails]
     logarithms = [mul(n, sub(logarithm_of_tail(u), LOG_2)) for _, (u, n) in tails]
     return mul(*rest, *twos, call("exp", add(*exponents, *logarithms)))
+
+
+def scaled_tail(factors: Sequence[Term]) -> Term | None:
+    """exp(u²) erfc(u) as erfcx(u): the one overflows where the other is 0. None if there is no such product.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> scaled_tail([x, Call("erfc", (x,)), Call("exp", (power(x, TWO),))]) == mul(x, Call("erfcx", (x,)))
+    True
+    """
+    tails = [f for f in factors if isinstance(f, Call) and f.primitive == "erfc" and not is_complex(f.type)]
+    for f in tails:
+        (u,) = f.args
+        grown = next((g for g in factors if exponent(g) == square(u)), None)
+        if grown is not None:
+            return mul(call("erfcx", u), *(g for g in factors if g not in (f, grown)))
+    return None
+
+
+def square(x: Term) -> Term:
+    """x², where the number in front is multiplied out, and the square of a root of a number is that number.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> square(mul(number(3), call("sqrt", TWO), x)) == mul(number(18), power(x, TWO))
+    True
+    """
+    c, rest = split_coefficient(x)
+    roots = [f for f in factors_of(rest) if isinstance(f, Call) and f.primitive == "sqrt" and not f.free]
+    others = [f for f in factors_of(rest) if f not in roots]
+    return mul(c, c, *(f.args[0] for f in roots), power(mul(*others), TWO))
 
 
 def _apart(f: Term) -> Sequence[Term]:

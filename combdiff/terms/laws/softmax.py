@@ -22,7 +22,7 @@ from combdiff.terms.conditions.guards import Condition, Guard, held, partial_val
 from combdiff.terms.conditions.ordering import implies
 from combdiff.terms.laws import exponentials
 from combdiff.terms.laws.exponentials import exponent, softplus
-from combdiff.terms.laws.normal import logarithm_of_tail, other_tail, over_tail, without_log_2
+from combdiff.terms.laws.normal import logarithm_of_tail, other_tail, over_tail, scaled_tail, without_log_2
 from combdiff.terms.laws.opening import closed, opened
 from combdiff.terms.laws.shares import asked_once
 from combdiff.terms.laws.sums import flat, logarithm_of_sum, quotient, with_tanh, without_softplus
@@ -172,7 +172,8 @@ def _in_the_same_order(t: Term, indices: Sequence[Var]) -> Term:
 def _quotient(t: Mul | Pow) -> Term | None:
     shared = _shared(t) if isinstance(t, Mul) else None
     factors = factors_of(t)
-    return shared or quotient(t, _of_part) or over_tail(factors) or _over_more_than_a_sum(factors)
+    stable = quotient(t, _of_part) or over_tail(factors) or scaled_tail(factors)
+    return shared or stable or _over_more_than_a_sum(factors)
 
 
 def _of_complex_determinant(t: Term, values: Mapping[Var, Term]) -> Term:
