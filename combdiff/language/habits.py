@@ -62,7 +62,8 @@ FUNCTIONS = {
     "var": "define m = mean(i, x(i)), and write mean(i, (x(i) - m)^2)",
     "variance": "define m = mean(i, x(i)), and write mean(i, (x(i) - m)^2)",
     "len": "write length({0})",
-    "diff": "name the size, {0}::RV{{n}}, and write (i::N{{n-1}}) -> {0}(i + 1) - {0}(i)",
+    "diff": "of a vector, name the size, x::RV{{n}}, and write (i::N{{n-1}}) -> x(i + 1) - x(i); "
+    "the derivative of a function f at x is grad(f)(x)",
     **dict.fromkeys(("reverse", "flip", "flipud"), "name the size, {0}::RV{{n}}, and write i -> {0}(n - 1 - i)"),
     **dict.fromkeys(
         ("roll", "circshift"),
@@ -213,7 +214,7 @@ SESSION = {
 """The words of a session with the paper's own system (Listings 1 to 5), and what does the same here."""
 
 TYPES = {
-    "R": "Real real Float64 Float32 float float64 double number Number scalar ℝ",
+    "R": "Real real Float Float64 Float32 float float64 double Double number Number scalar Scalar ℝ",
     "C": "Complex complex ComplexF64 complex128 ℂ",
     "RV": "Vector vector vec Vec array Array list",
     "RM": "Matrix matrix mat Mat",
@@ -235,6 +236,9 @@ MODULES = frozenset({"np", "numpy", "jnp", "jax", "torch", "math", "scipy", "cp"
 _TURNED = frozenset("ᵀᴴᵗ")
 _EXPONENTS = frozenset({"T", "H", "t", "TOP", "top", "dagger"})
 _SIZES = frozenset({"n", "m", "N", "M", "d", "D", "K", "L"})
+
+
+_SUBSCRIPTS = {ord("₀") + n: f"_{n}" for n in range(10)}
 
 
 def remedy_of_function(name: str, arguments: Sequence[Expr]) -> str | None:
@@ -293,9 +297,15 @@ def remedy_of_missing_function(name: str, arguments: Sequence[Expr] = ()) -> str
     )
 
 
-def remedy_of_type(name: str) -> str | None:
-    """The type that another name means."""
+def remedy_of_type(name: str, sizes: Sequence[str] = ()) -> str | None:
+    """The type that another name means; the last of `sizes` may be a number of slots, as in Julia's Array{Float64, 2}.
+
+    >>> remedy_of_type("Array", ["Float64", "2"])
+    'write RM'
+    """
     ours = _OURS.get(name)
+    if ours == "RV" and len(sizes) > 1 and sizes[-1].isdigit():
+        ours = {"1": "RV", "2": "RM", "3": "(N, N, N) -> R"}.get(sizes[-1], "(N, …) -> R")
     if ours is None and (power := re.fullmatch(r"([RC])\^?(\d+)", name)):
         return f"write {power[1]}V{{{power[2]}}} for a vector of {power[2]} numbers"
     return ours and f"write {ours}"
@@ -303,9 +313,10 @@ def remedy_of_type(name: str) -> str | None:
 
 def remedy_of_name(name: str, known: Sequence[str]) -> str | None:
     """What a name that nothing defines may mean where no function is called."""
-    tensor, _, indices = name.partition("_")
+    tensor, _, indices = name.translate(_SUBSCRIPTS).partition("_")
     if indices and tensor in known:
-        return f"an entry is written {tensor}({', '.join(indices)})"
+        first = f"; {tensor}(0) is the first one" if indices.isdigit() and len(indices) == 1 else ""
+        return f"an entry is written {tensor}({', '.join(indices)}){first}"
     if name[:-1] in known and name[-1] in _TURNED:
         return f"write {name[:-1]}' for the adjoint, transpose({name[:-1]}) for the transpose"
     if name == "I":

@@ -298,7 +298,7 @@ def _sizes(kind: TypeName) -> tuple[Size, ...]:
         vector = f"write {kind.text}V{{{kind.sizes[0].text}}}" if kind.text in ("R", "C") else None
         remedy = (
             vector
-            or remedy_of_type(kind.text)
+            or remedy_of_type(kind.text, [size.text for size in kind.sizes])
             or (
                 "sizes are named in N{M}, RV{M}, CV{M}, RM{M, K}, CM{M, K}, Sym{M}, Her{M}, and in the type of a @space"
             )

@@ -378,7 +378,8 @@ class Builder:
             raise LanguageError(
                 "a sum has indices, perhaps a condition, and a term",
                 span=rest[2].span,
-                remedy="put several indices in parentheses: sum((p, q), A(p, q))",
+                remedy="put several indices in parentheses: sum((p, q), A(p, q)); give an index that stands in no slot "
+                "a type, sum(k::N{10}, 1 / 2^k), where it counts from 0",
             )
         *condition, body = map(expression, rest)
         params = _params(_summed_over(first), "list of indices")

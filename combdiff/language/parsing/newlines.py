@@ -94,7 +94,7 @@ class Newlines:
                 words.pop()
             words.append(token)
         if open_:
-            _refuse_open(open_[-1])
+            _refuse_open(open_[-1], words)
         if words and words[-1].type == "SEP":
             words.pop()
         if not words:
@@ -157,8 +157,15 @@ def _close(open_: list[Token], token: Token, words: list[Token]) -> None:
         )
 
 
-def _refuse_open(opening: Token) -> None:
+def _refuse_open(opening: Token, words: list[Token]) -> None:
     wanted = _MISSING[_CLOSERS[opening.type]]
+    into = next((w for w in words if w.type == "NAME" and w == "in"), None) if opening.type == "LET" else None
+    if into is not None:
+        raise LanguageError(
+            "the language has no 'in' after definitions",
+            span=span_of(into),
+            remedy="write a ; or a new line in its place, and an end behind the value: let a = x^2; a + 1 end",
+        )
     raise LanguageError(
         f"the text ends, and this {str(opening)!r} is still open: expected {wanted}",
         span=span_of(opening),

@@ -126,7 +126,10 @@ _INNER = "write x' * y for an inner product"
 _POWERS = "write powers with ^: x^2"
 _NORM = "write norm(x) for ‖x‖"
 _NORM_ALONE = "write norm(A) alone: it is Euclid's norm of a vector, and that of Frobenius of a matrix"
-_INDEX_ALONE = "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in"
+_INDEX_ALONE = (
+    "write the index alone, sum(i, x(i)): it ranges over the slots that it stands in; "
+    "an index that stands in none has a type, sum(k::N{{10}}, 1 / 2^k), and counts from 0"
+)
 _LITERAL = r"(?P<left>[\d.]*\d([eE][-+]?\d+)?) *"
 _HEAD_OF_SUM = r"(\bsum|\bprod|\bmean|∑)\((\w+|\([^()]*\)) *"
 _SLOTS = (
@@ -148,7 +151,7 @@ OF_CHARACTERS = (
     Remedy(LOOP, words=":", before=r"\b(for|while)\b[^\n]*"),
     Remedy("write != for what is not equal", words="~", after=r"~="),
     Remedy("write `not` before a condition", words="~"),
-    Remedy(_INDEX_ALONE, words=".", before=r"\(\s*\w+\s*[=∈]\s*\w+\.?"),
+    Remedy(_INDEX_ALONE, words=". :", before=r"\(\s*\w+\s*[=∈]\s*\w+\.?"),
     Remedy("write all indices, and a map of those that are left: i -> A(i, 0)", after=r"\.\.\."),
     Remedy(SIZE.replace("{n}", "{{n}}"), after=r"\.(shape|size|length|ndim)\b"),
     Remedy(_density, before=r"\bstats", after=r"\.(norm|Normal)\.(?P<name>\w+)"),
@@ -207,6 +210,7 @@ OF_CHARACTERS = (
     Remedy(_INNER, words="⟨ ⟩"),
     Remedy("write grad(f)", words="∇"),
     Remedy(_CONDITION_OF_SUM, words="|", before=_HEAD_OF_SUM),
+    Remedy("write x ▷ f, or f(x)", words="|", after=r"\|>"),
     Remedy("write abs(x) for |x|, det(A) for |A|, and f ▷ g to apply f, then g", words="|"),
     Remedy(_NORM, words="‖"),
     Remedy("write -> for a map", words="→ ↦"),
@@ -221,6 +225,7 @@ OF_CHARACTERS = (
     Remedy("write cbrt(x)", words="∛"),
     Remedy("write grad(f)(x) for the derivative of a function", words="∂"),
     Remedy("write sum(x::R, f(x)) for an integral", words="∫"),
+    Remedy("write x::T for the type of a parameter, and an index of a sum alone: sum(i, x(i))", words="∈"),
     Remedy("write a comment after #, and the remainder of a by b as mod(a, b)", words="%"),
     Remedy("remove it"),
 )
