@@ -300,7 +300,8 @@ class Derivation(Shown):
         With `value` the function returns the objective's value, or values, before the derivative. With `hvp` its last
         result is a function of a direction, the Hessian-vector product at that point. With `pack=("J",)` the source
         defines `pack_J`, and the function takes `pack_J(J)` instead of J; see `compile`. The order of contractions is
-        the best one for arrays of the given `shapes`, within `memory`. `name` is the name of the function.
+        the best one for arrays of the given `shapes`, or for the arrays given in their places, within `memory`. `name`
+        is the name of the function.
         """
         from combdiff.compiling import CompileOptions, source_text
 

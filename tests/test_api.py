@@ -299,3 +299,10 @@ def test_options_have_one_default(method):
     taken = {p.name: p.default for p in signature(method).parameters.values() if p.name in defaults}
     assert "value" in taken and taken == {name: defaults[name] for name in taken}
     assert method is not cd.Derivation.compile or taken == defaults
+
+
+def test_an_array_stands_for_its_shape_where_code_is_asked_for() -> None:
+    d = cd.grad("(A::RM, B::RM) -> (x::RV) -> sum((i, j, k), A(i, j) * B(j, k) * x(k))")
+    A, B = np.ones((2, 500)), np.ones((500, 3))
+    assert d.source(A=A, B=B) == d.source(A=A.shape, B=B.shape)
+    assert str(d.plan(A=A, B=B)) == str(d.plan(A=A.shape, B=B.shape))

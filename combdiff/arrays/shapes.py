@@ -15,7 +15,9 @@ from combdiff.terms.types import Domain, Map
 
 
 def sizes_of(t: Term, shapes: Mapping[str, object]) -> dict[Domain, int]:
-    """The sizes of domains that arrays of these shapes, given by name, have. Raises ArrayError where they do not fit.
+    """The sizes of domains that arrays of these shapes, given by name, have; an array stands for its shape.
+
+    Raises ArrayError where they do not fit.
 
     >>> import combdiff as cd
     >>> d = cd.grad("(A::RM) -> (x::RV) -> sum((i, j), A(i, j) * x(j))")
@@ -28,6 +30,7 @@ def sizes_of(t: Term, shapes: Mapping[str, object]) -> dict[Domain, int]:
     for name, shape in shapes.items():
         if name not in known:
             raise ArrayError(f"there is no array called {name}", remedy=f"the arguments are {', '.join(known)}")
+        shape = getattr(shape, "shape", shape)
         if not isinstance(shape, tuple | list) or not all(isinstance(n, int) and n >= 0 for n in shape):
             raise ArrayError(
                 f"{shape!r} is not the shape of an array", remedy=f"give {name}=(size, size, …), whole numbers"
