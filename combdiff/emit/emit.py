@@ -17,6 +17,7 @@ from combdiff.arrays.liveness import SHARE, held_by
 from combdiff.arrays.lower.arguments import called
 from combdiff.arrays.lower.forms import Forms
 from combdiff.arrays.lower.signature import described, slots
+from combdiff.arrays.numbers import is_plain
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.loops.blocks import all_loops
 from combdiff.arrays.passes.overwriting import CAUTIOUS, Overwriting
@@ -345,10 +346,17 @@ class FunctionText:
             return False
         if isinstance(step.op, ops.Number) or (isinstance(step.op, ops.Position) and not step.operands):
             return True
+        if self.spelling.loops and isinstance(step.op, ops.Broadcast) and self._begins_loops(step):
+            return True
         view = isinstance(step.op, ops.View) and not isinstance(step.op, ops.Item)
         if view and self.texts[step.operands[0]].code.isidentifier():
             return True
         return self.uses[step] == 1 and len(text.code) <= (_INLINE if step not in self.plan.outputs else _WIDEST)
+
+    def _begins_loops(self, step: Step) -> bool:
+        """Whether it is the first state of loops and nothing else: each of these makes an array of its own."""
+        starts = Counter(o for s in self.plan.steps if isinstance(s.op, Scan) for o in s.operands[: s.op.body.states])
+        return is_plain(step.operands[0]) and 0 < starts[step] == self.uses[step]
 
     def _assigned(self, step: Step, text: Text) -> Text:
         name = self.new_name(step)

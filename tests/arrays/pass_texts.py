@@ -27,6 +27,7 @@ from combdiff.arrays.passes.loops.checkpoints import with_checkpoints
 from combdiff.arrays.passes.loops.filters import with_filters
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.stored import with_values_stored
+from combdiff.arrays.passes.loops.summed import with_sums_in_loops
 from combdiff.arrays.passes.masks import with_masks_once
 from combdiff.arrays.passes.schedule import scheduled
 from combdiff.arrays.plan import Plan, Step
@@ -214,6 +215,14 @@ CASES: dict[str, Case] = {
         {"W": (90, 90)},
         with_values_stored,
         "",
+    ),
+    "sums_in_loops": Case(
+        "(x::RM{b, n}) -> (W::RM{n, n}) -> begin\n"
+        "  h = iterate((h, t) -> (i, k) -> tanh(sum(j, W(k, j) * h(i, j))), x, 9)\n"
+        "  sum((i, k), h(i, k)^2)\nend",
+        {"x": (500, 20)},
+        with_sums_in_loops,
+        "jax",
     ),
     "filters": Case(
         "(x::RV{T}) -> (b::R) -> begin s = scan((s, t) -> b * s + x(t), 1, T); sum(t::N{T}, (s(t) - x(t))^2) end",

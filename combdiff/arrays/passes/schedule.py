@@ -24,6 +24,7 @@ from combdiff.arrays.passes.loops.filters import with_filters
 from combdiff.arrays.passes.loops.memory import within
 from combdiff.arrays.passes.loops.read_once import USUAL, Costs, with_loops
 from combdiff.arrays.passes.loops.stored import with_values_stored
+from combdiff.arrays.passes.loops.summed import with_sums_in_loops
 from combdiff.arrays.passes.masks import with_masks_once
 from combdiff.arrays.plan import Plan, Scan, Step
 from combdiff.errors import BudgetError, UnsupportedError
@@ -83,7 +84,7 @@ def scheduled(
     plan = plan if apart else _suited_within(plan, library, memory)
     plan = _checkpointed(plan, library) if plan.checkpoint else plan
     if library.empty and memory is None and not (apart or plan.loops):
-        plan = with_contiguous_captures(with_values_stored(plan))
+        plan = with_contiguous_captures(with_sums_in_loops(with_values_stored(plan)))
         plan = with_filters(plan) if library.filters and not library.watches else plan
     fused = with_loops(plan, costs, apart) if library.fuses else plan
     if memory is None or peak(fused).bytes <= memory:

@@ -44,7 +44,7 @@ def with_values_stored(plan: Plan) -> Plan:
     if plan.loops:
         return plan
     for body in [s.op.body for s in plan.steps if isinstance(s.op, Scan) and s.op.halts is None and s.op.every == 1]:
-        for turned in (_with_values, _with_readers, _without_idle):
+        for turned in (_with_values, _with_readers, without_idle):
             # what was made before may have made other steps of this one
             scan = next((s for s in plan.steps if isinstance(s.op, Scan) and s.op.body.arrays == body.arrays), None)
             plan = turned(plan, scan, scan.op) if scan is not None and isinstance(scan.op, Scan) else plan
@@ -99,7 +99,7 @@ def _given(values: Values, scan: Step, op: Scan) -> dict[Step, Linear]:
     return {a: values.of(o, 0) for a, o in sequences} | {a: values.of(o) for a, o in others}
 
 
-def _with_steps(plan: Plan, new: Mapping[Step, Step]) -> Plan:
+def with_steps(plan: Plan, new: Mapping[Step, Step]) -> Plan:
     """The plan with other steps in the place of some."""
     names = {new.get(s, s): name for s, name in plan.names.items()}
     outputs, names = interned([new.get(o, o) for o in plan.outputs], names)
@@ -214,7 +214,7 @@ class _Storing:
                 new[step] = _stored(scan, at[stored[step].inner], stored[step], step)
             elif step not in new and any(o in new for o in step.operands):
                 new[step] = replace(step, operands=tuple(new.get(o, o) for o in step.operands))
-        return _with_steps(self.plan, new)
+        return with_steps(self.plan, new)
 
 
 def _with_outputs(op: Scan, outputs: Collection[Step]) -> Scan:
@@ -239,7 +239,7 @@ def _stored(scan: Step, number: int, made: _Made, step: Step) -> Step:
     return Step(ops.Mul(made.coefficient, places=(tuple(range(step.rank)),)), (found,), step.domains, step.complex)
 
 
-def _without_idle(plan: Plan, scan: Step, op: Scan) -> Plan:
+def without_idle(plan: Plan, scan: Step, op: Scan) -> Plan:
     """The plan with a loop that stores only what is needed."""
     states, outputs = op.body.states, op.body.plan.outputs
     read = {s.op.number: s for s in plan.steps if isinstance(s.op, ops.Item) and s.operands[0] is scan}
@@ -251,7 +251,7 @@ def _without_idle(plan: Plan, scan: Step, op: Scan) -> Plan:
     for step in plan.steps:
         if step not in new and any(o in new for o in step.operands):
             new[step] = replace(step, operands=tuple(new.get(o, o) for o in step.operands))
-    return _with_steps(plan, new)
+    return with_steps(plan, new)
 
 
 @dataclass(slots=True)
@@ -275,7 +275,7 @@ class _Reading:
                 made = self._reading(step, made, step.op)
             if made is not step:
                 new[step] = made
-        return _with_steps(self.plan, new) if new else self.plan
+        return with_steps(self.plan, new) if new else self.plan
 
     def _reading(self, scan: Step, made: Step, op: Scan) -> Step:
         """A loop whose steps are given what is stored and what they make anew."""
@@ -309,7 +309,7 @@ def _given_rows(scan: Step, op: Scan, found: Mapping[Step, Step], rows: Mapping[
     for step in body.plan.steps:
         if step not in new and any(o in new for o in step.operands):
             new[step] = replace(step, operands=tuple(new.get(o, o) for o in step.operands))
-    plan = _with_steps(body.plan, new)
+    plan = with_steps(body.plan, new)
     needed = {*plan.steps}
     first, last = body.states, body.states + body.sequences
     kept = [n for n, a in enumerate(body.arrays) if n < first or n >= last or a in needed]
@@ -317,7 +317,7 @@ def _given_rows(scan: Step, op: Scan, found: Mapping[Step, Step], rows: Mapping[
     more = [(item, row) for item, row in rows.items() if row in needed]
     taken = [a for a in plan.arguments if a.step not in dropped]
     place = next((n for n, a in enumerate(taken) if a.step in body.arrays[last:] or a.step is None), len(taken))
-    taken[place:place] = [_argument(row) for _, row in more]
+    taken[place:place] = [argument_of(row) for _, row in more]
     sequences = sum(first <= n < last for n in kept) + len(more)
     operands = [scan.operands[n] for n in kept if n < last] + [item for item, _ in more]
     operands += [scan.operands[n] for n in kept if n >= last]
@@ -325,7 +325,7 @@ def _given_rows(scan: Step, op: Scan, found: Mapping[Step, Step], rows: Mapping[
     return replace(scan, op=replace(op, body=made), operands=tuple(operands))
 
 
-def _argument(row: Step) -> Argument:
+def argument_of(row: Step) -> Argument:
     """The argument of a step that is a row of an array."""
     assert isinstance(row.op, ops.Input), "an argument"
     result = COMPLEX if row.complex else REAL
