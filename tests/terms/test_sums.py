@@ -132,6 +132,10 @@ NAIVE: dict[str, tuple[Function, tuple[float, ...]]] = {
     "1 / (exp(x) - 1)": (lambda x: 1 / (exp(x) - 1), (1e-5, *RIGHT)),
     "x^2 * exp(x) / (exp(x) - 1)^2": (lambda x: x**2 * exp(x) / (exp(x) - 1) ** 2, RIGHT),
     "log(1 - exp(-x))": (lambda x: log(1 - exp(-x)), (1e-10, 0.7, 3.0)),
+    "exp(-exp(x))": (lambda x: exp(-exp(x)), FAR),
+    "exp(-x - exp(-x))": (lambda x: exp(-x - exp(-x)), FAR),
+    "begin h = 3 * exp(x / 2); h * exp(-h) end": (lambda x: 3 * exp(x / 2) * exp(-3 * exp(x / 2)), FAR),
+    "log(1 - exp(-exp(x)))": (lambda x: log(1 - exp(-exp(x))), RIGHT),
     "log(x^2) + log(x^-4) - log(2 * x^2)": (lambda x: -4 * log(abs(x)) - log(2), (1e-200, -1e-200, 1e200, -3.0)),
 }
 

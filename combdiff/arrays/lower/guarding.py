@@ -55,7 +55,8 @@ from combdiff.terms.types import COMPLEX, REAL, Index, Map
 class Guarding(ABC):
     """The part of a lowering that deals with conditions. `guards` are those around what is lowered, outer ones first.
 
-    `partial` are the definitions that may be infinite, `finite` says of a term whether it is surely not.
+    `partial` are the definitions that may be infinite, `bounds` are of those that are not below 0, `finite` says of a
+    term whether it is surely not infinite.
     """
 
     arrays: Arrays
@@ -64,7 +65,8 @@ class Guarding(ABC):
     def __init__(self) -> None:
         self.guards: Guard = ()
         self.partial: set[Var] = set()
-        self.finite = Finite(self.partial)
+        self.bounds: dict[Var, int] = {}
+        self.finite = Finite(self.partial, self.bounds)
         self.unnamed: dict[Step, Var] = {}
 
     @abstractmethod

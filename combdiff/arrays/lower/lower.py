@@ -70,9 +70,9 @@ from combdiff.calculus.demands import demanded
 from combdiff.errors import UnsupportedError
 from combdiff.terms.conditions.comparing import Relation
 from combdiff.terms.conditions.guards import Condition as Guarded
-from combdiff.terms.conditions.guards import Finite, Guard, both, under, unguarded
+from combdiff.terms.conditions.guards import Finite, Guard, both, reads_beyond, under, unguarded
 from combdiff.terms.functions import SCALAR_FUNCTIONS
-from combdiff.terms.laws.computed import computed_as
+from combdiff.terms.laws.computed import computed_as, with_exponentials_together
 from combdiff.terms.laws.rates import with_weights_seen
 from combdiff.terms.laws.slopes import UNKNOWN
 from combdiff.terms.terms import (
@@ -97,6 +97,7 @@ from combdiff.terms.terms import (
     Term,
     Var,
     apply,
+    body_of,
     conj,
     delta,
     fresh,
@@ -160,7 +161,7 @@ class _Lowering(Looping, Guarding):
         shared: Shared | None = None,
     ) -> None:
         parts = by_components(program)
-        term = parts.term
+        term = with_exponentials_together(parts.term)
         self.result: Result = with_definitions_once(with_equations(result_of(term)))
         self.sizes = guessed_sizes(term) | dict(sizes)
         Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)
@@ -191,8 +192,12 @@ class _Lowering(Looping, Guarding):
             elif isinstance(value, Lam) and not all(isinstance(p.kind, Index) for p in value.params):
                 self.functions[var] = value
             else:
-                self.guards = guards.get(var, ())
+                # what exists and is finite anyhow is one array, whatever conditions it is read under
+                everywhere = self.finite(value) and not reads_beyond(body_of(value))
+                self.guards = () if everywhere else guards.get(var, ())
                 self.known[var] = self.array(value)
+                if not self.guards and (least := self.finite.least(body_of(value))) >= 0:
+                    self.bounds[var] = least
                 if self.known[var].operands:
                     self.names.setdefault(self.known[var], var.name)
         self.guards = ()

@@ -207,4 +207,4 @@ class Extraction:
         if isinstance(v, Var) and v in holes:
             holes[v] += 1
             return 0.0
-        return own_words(t) - KNOWN * (t in self.read.values) + sum(self._counted(c, holes) for c in children(t))
+        return own_words(t) - self.read.discounts.get(t, 0.0) + sum(self._counted(c, holes) for c in children(t))

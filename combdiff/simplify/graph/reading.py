@@ -22,7 +22,7 @@ from combdiff.simplify.graph.graph import LARGEST, Graph, Leaf, Ref, Zero
 from combdiff.simplify.graph.laws.part_of_product import NamedProduct, is_root, part_of_product
 from combdiff.simplify.graph.laws.phases import phases
 from combdiff.simplify.graph.laws.split import split
-from combdiff.simplify.graph.reading_cost import words
+from combdiff.simplify.graph.reading_cost import INVERSE, KNOWN, times_written, words
 from combdiff.terms.network import addends, is_of_one_term, network
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -47,7 +47,6 @@ from combdiff.terms.terms import (
     conj,
     factors_of,
     fresh,
-    has_no_index,
     holds_entries,
     mul,
     number,
@@ -97,7 +96,8 @@ class Reader:
     """Reads terms into `graph`; `captured` are the variables that are known everywhere, which are no slots.
 
     `symmetries` adds to what the types of tensors declare, and the declared ones of variables in `unused` are not used.
-    `spelled` says how leaves are written; `values` what named values are: their classes, at their parameters; `phases`
+    `spelled` says how leaves are written; `values` what named values are: their classes, at their parameters;
+    `discounts` what their entries cost less; `phases`
     those that are products of phases, `products` those that are products, `roots` those that are powers or roots;
     `recognised` counts the products that hold one of these products.
     """
@@ -110,6 +110,7 @@ class Reader:
     spelled: dict[tuple[str, Hashable], WrittenLeaf] = field(default_factory=dict)
     leaves: dict[tuple[str, Hashable], Ref] = field(default_factory=dict)
     values: dict[Var, Ref] = field(default_factory=dict)
+    discounts: dict[Term, float] = field(default_factory=dict)
     indices: dict[int, Var] = field(default_factory=dict)
     read: dict[Term, Ref | None] = field(default_factory=dict)
     standing: dict[tuple[int, bool], Var] = field(default_factory=dict)
@@ -171,7 +172,7 @@ class Reader:
             if {abs(label) for label in now.labels} == places.keys():
                 labels = tuple(places[abs(label)] * (1 if label > 0 else -1) for label in now.labels)
                 own = Ref(now.number, now.conj, labels, now.of)
-                found.setdefault(now.of, []).append(Original(slots, t, own, words(t, lengths, self.values)))
+                found.setdefault(now.of, []).append(Original(slots, t, own, words(t, lengths, self.discounts)))
         for known in found.values():
             known.sort(key=lambda o: o.length)
 
@@ -218,7 +219,7 @@ class Reader:
         shorter = part_of_product(p.factors, self.products, self.roots)
         if shorter is not None:
             self.recognised += 1
-            refs = [*map(self._factor, [g for f in shorter[1] for g in _repeated(f)]), *counted]
+            refs = [*map(self._factor, [g for f in shorter[1] or [ONE] for g in _repeated(f)]), *counted]
             refs[0] = refs[0].times(shorter[0])
             self.graph.union(whole, split(self.graph, refs, is_open, self.one()))
         return self.graph.find(whole).times(scale)
@@ -450,6 +451,7 @@ class Reader:
             return None
         labels = tuple(places[abs(label)] * (1 if label > 0 else -1) for label in ref.labels)
         self.values[var] = Ref(ref.number, ref.conj, labels, ref.of)
+        self.discounts[var] = KNOWN + INVERSE * any(map(_is_divisor, factors_of(entry)))
         product = NamedProduct.of(var, value)
         if product is not None:
             self.products.append(product)
@@ -512,11 +514,8 @@ def _is_reversible(kind: Type) -> bool:
 
 def _repeated(f: Term) -> Sequence[Term]:
     """1/s^2 of a number s as 1/s · 1/s, for 1/s to be shared with products that hold it once."""
-    match f:
-        case Pow(base, Const() as n) if has_no_index(f) and n.is_integer and -MOST_REPEATED <= n.real < -1:
-            return (power(base, MINUS_ONE),) * int(-n.real)
-        case _:
-            return (f,)
+    times = times_written(f)
+    return (power(f.base, MINUS_ONE),) * times if times > 1 and isinstance(f, Pow) else (f,)
 
 
 def _is_divisor(f: Term) -> bool:
@@ -527,9 +526,6 @@ def _is_drawn(t: Sum) -> bool:
     """Whether a sum is part of a product: not an integral, and not a sum of terms."""
     return is_of_one_term(t) and all(isinstance(i.kind, Index) for i in t.indices)
 
-
-MOST_REPEATED = 4
-"""Powers of an inverse that are read as that many factors."""
 
 ONE_KEY = ("number", 1)
 

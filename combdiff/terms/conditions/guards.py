@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 
 from combdiff.records import dataclass
 from combdiff.terms.functions import SCALAR_FUNCTIONS
@@ -115,10 +116,14 @@ def is_finite(t: Term, partial: Collection[Var] = ()) -> bool:
 
 
 class Finite:
-    """`is_finite` for many terms that have parts in common."""
+    """`is_finite` for many terms that have parts in common.
 
-    def __init__(self, partial: Collection[Var] = ()) -> None:
+    `bounds` are what `least` says of definitions.
+    """
+
+    def __init__(self, partial: Collection[Var] = (), bounds: Mapping[Var, int] = MappingProxyType({})) -> None:
         self.partial = partial
+        self.bounds = bounds
         self._known: dict[Term, bool] = {}
         self._least: dict[Term, int] = {}
 
@@ -186,6 +191,8 @@ class Finite:
                 return 0 if d.directions == 1 and not (d.symmetric or d.listed) and (d.lower or 0) >= 0 else -1
             case App(Var(kind=Map(positive=True)), _):
                 return 1
+            case (Var() as v) | App(Var() as v, _) if v in self.bounds:
+                return self.bounds[v]
             case Add(terms):
                 bounds = [*map(self.least, terms)]
                 return -1 if -1 in bounds else max(bounds)

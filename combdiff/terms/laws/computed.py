@@ -9,26 +9,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from combdiff.terms.laws.exponentials import exponent, softplus
+from combdiff.terms.laws.exponentials import exponent, holds_exponentials, softplus
 from combdiff.terms.laws.normal import square
+from combdiff.terms.laws.opening import opened
 from combdiff.terms.terms import (
     MINUS_ONE,
     ONE,
     TWO,
+    ZERO,
     Add,
     Call,
     Const,
+    Diff,
+    Let,
+    Loop,
     Mul,
     Pow,
+    Reduce,
+    Sum,
     Term,
+    Traverser,
+    Var,
     add,
     call,
+    factors_of,
     holds,
     mul,
     neg,
     number,
     power,
     split_coefficient,
+    subterms,
 )
 from combdiff.terms.types import is_complex
 
@@ -54,6 +65,68 @@ def computed_as(t: Term) -> Term | None:
             return power(found, n)
         case _:
             return None
+
+
+def with_exponentials_together(t: Term) -> Term:
+    """`t` with products of exponentials as one, where an exponential is in the exponent: one overflows, another is 0.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> x = fresh("x", REAL)
+    >>> e = call("exp", x)
+    >>> with_exponentials_together(mul(e, call("exp", neg(e)))) == call("exp", add(x, neg(e)))
+    True
+    """
+    bindings = [b for let in subterms(t, Let) for b in let.bindings if not holds(b[1], Sum, Reduce, Diff, Loop)]
+    values: dict[Var, Term] = {}
+    for v, e in bindings:
+        if _is_exponential(e) or not e.free.isdisjoint(values):
+            values[v] = e
+    inside = [u.args[0] for u in subterms(t, Call) if u.primitive == "exp"]
+    if not any(holds(u, Call) or not u.free.isdisjoint(values) for u in inside):
+        return t
+
+    def visit(u: Term) -> Term:
+        if not isinstance(u, Mul) or is_complex(u.type):
+            return u
+        return _within_decay(factors_of(opened(u, values))) or u
+
+    return Traverser(visit, Mul)(t)
+
+
+def _within_decay(factors: Sequence[Term]) -> Term | None:
+    """exp(u) exp(−exp(v)) as exp(u − exp(v)), also where exp(u) is a term of a sum beside exp(−exp(v))."""
+    factors = [g for f in factors for g in _taken_apart(f)]
+    exponents = {f: u for f in factors if (u := exponent(f)) is not None}
+    if not any(map(_is_exponential, exponents.values())):
+        return None
+    decay = Call("exp", (add(*exponents.values()),))
+    others = [f for f in factors if f not in exponents]
+    growing = next((f for f in others if isinstance(f, Add) and holds_exponentials(f)), None)
+    if growing is not None:
+        others.remove(growing)
+        within = [_within_decay([*factors_of(u), decay]) or mul(u, decay) for u in growing.terms]
+        return mul(*others, add(*within))
+    return mul(*others, decay) if len(exponents) > 1 else None
+
+
+def _taken_apart(f: Term) -> Sequence[Term]:
+    """(3 exp(u))^2 as 9 and exp(u)^2, and 1/(exp(u) − 1) as exp(−u) and 1/(1 − exp(−u)) for u = exp(v)."""
+    match f:
+        case Pow(Mul(factors), Const() as n) if n.is_integer:
+            return [power(g, n) for g in factors]
+        case Pow(Add() as base, Const() as n) if n.is_integer and n.real < 0:
+            c, less = split_coefficient(_less_one(base) or ZERO)
+            if isinstance(less, Call) and exponent(less.args[0]) is not None:
+                (u,) = less.args
+                return [power(c, n), call("exp", mul(n, u)), power(neg(Call("expm1", (neg(u),))), n)]
+            return (f,)
+        case _:
+            return (f,)
+
+
+def _is_exponential(t: Term) -> bool:
+    return any(u.primitive == "exp" and not is_complex(u.type) for u in subterms(t, Call))
 
 
 def _over_tail(t: Add) -> Term | None:

@@ -208,7 +208,7 @@ def _two_exponentials(t: Add) -> tuple[Exponential, Exponential] | None:
         if len(found) == 2 and u not in found:
             return None
         found.setdefault(u, []).append(c)
-    if len(found) != 2 or any(is_complex(c.type) or _holds_exponentials(c) for cs in found.values() for c in cs):
+    if len(found) != 2 or any(is_complex(c.type) or holds_exponentials(c) for cs in found.values() for c in cs):
         return None
     (u, p), (v, q) = found.items()
     return (u, add(*p)), (v, add(*q))
@@ -217,7 +217,7 @@ def _two_exponentials(t: Add) -> tuple[Exponential, Exponential] | None:
 def _multiplied_out(t: Add) -> Iterator[Term]:
     """The terms of a sum, with those of an inner sum of exponentials: K + n (exp(u) − 1) has K, n exp(u) and −n."""
     for term in t.terms:
-        inner = [f for f in factors_of(term) if _holds_exponentials(f)]
+        inner = [f for f in factors_of(term) if holds_exponentials(f)]
         if len(inner) == 1 and isinstance(inner[0], Add):
             others = [f for f in factors_of(term) if f is not inner[0]]
             yield from (mul(u, *others) for u in inner[0].terms)
@@ -232,7 +232,8 @@ def exponential(t: Term) -> Exponential:
     return u, mul(*(f for u, f in parts if u is None))
 
 
-def _holds_exponentials(t: Term) -> bool:
+def holds_exponentials(t: Term) -> bool:
+    """Whether a factor of `t` is a sum with an exponential in it."""
     return any(isinstance(f, Add) and any(exponential(u)[0] != ZERO for u in f.terms) for f in factors_of(t))
 
 

@@ -16,13 +16,16 @@ from typing import TypeGuard
 from combdiff.canon.skeleton import UNIT, Coefficient, times
 from combdiff.records import dataclass
 from combdiff.simplify.graph.graph import conjugate, reciprocal
+from combdiff.terms.conditions.guards import held, under
 from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     App,
     Call,
     Conj,
     Const,
+    Indicator,
     Lam,
     Pow,
     Term,
@@ -30,7 +33,9 @@ from combdiff.terms.terms import (
     alpha_equal,
     call,
     conj,
+    factors_of,
     mul,
+    number,
     power,
     substitute,
     subterms,
@@ -62,7 +67,7 @@ class NamedProduct:
             return None
         p = network(body, drawn=is_never_drawn)
         scale = p.coefficient.real, p.coefficient.imag
-        return cls(var, slots, body, scale, p.factors) if len(p.factors) > 1 else None
+        return cls(var, slots, body, scale, p.factors) if len(p.factors) > 1 or _is_reciprocal(p) else None
 
     def at(self, args: Mapping[Var, Term], mirrored: bool) -> tuple[Term, tuple[Term, ...]]:
         """Its entry, and its factors, where the slots are `args`; `mirrored` for both conjugated."""
@@ -131,6 +136,9 @@ def part_of_product(
 
     Those of a product whose real part is a factor are looked through, too: Re(c' q) / r is Re(u' q) after u = c / r.
     """
+    guarded = [_within_guard(f, products, roots) for f in factors]
+    if any(new is not f for new, f in zip(guarded, factors, strict=True)):
+        return part_of_product(guarded, products, roots) or (UNIT, guarded)
     real = next((f for f in factors if isinstance(f, Call) and f.primitive == "real"), None)
     outer = [f for f in factors if f != real]
     inner = network(real.args[0], drawn=is_never_drawn) if real is not None else ALONE
@@ -139,8 +147,8 @@ def part_of_product(
         return None
     scale, left, names = UNIT, Factors.of(everything, roots), Names()
     for product in reversed(products):
-        for entry, held in _found(product, everything):
-            while (rest := left.without(held)) is not None:
+        for entry, there in _found(product, everything):
+            while (rest := left.without(there)) is not None:
                 within = left.left[len(outer) :] != rest.left[len(outer) :]
                 taken = (f for f, n, m in zip(outer, left.left, rest.left, strict=False) if n != m)
                 if within and (product.scale[1] or any(is_complex(f.type) for f in taken)):
@@ -154,7 +162,25 @@ def part_of_product(
     terms = left.terms()
     around, inside = terms[: len(outer)], terms[len(outer) :]
     parts = [call("real", mul(inner.coefficient, *names.within, *inside))] if real is not None else []
-    return scale, [f for f in [*names.around, *around, *parts] if f != ONE]
+    return scale, [*_met([*names.around, *around]), *parts]
+
+
+def _within_guard(f: Term, products: Sequence[NamedProduct], roots: Mapping[Var, Term]) -> Term:
+    """A factor under conditions with the names of products in what stands there."""
+    if not isinstance(f, Indicator):
+        return f
+    conditions, body = held(f)
+    inner = network(body, drawn=is_never_drawn)
+    found = part_of_product(inner.factors, products, roots) if not inner.indices else None
+    if found is None or found[0][1]:
+        return f
+    return under(conditions, mul(inner.coefficient, number(found[0][0]), *found[1]))
+
+
+def _met(factors: Sequence[Term]) -> list[Term]:
+    """The factors, where a name that was found twice is squared, and one beside its inverse is gone."""
+    met = [f for f in factors_of(mul(*factors)) if f != ONE]
+    return met if not any(isinstance(f, Const) for f in met) else [f for f in factors if f != ONE]
 
 
 def _found(product: NamedProduct, factors: Sequence[Term]) -> Iterator[tuple[Term, tuple[Term, ...]]]:
@@ -206,6 +232,11 @@ def is_root(value: Term) -> bool:
     """Whether a named value is a power or a root of another number."""
     body = value.body if isinstance(value, Lam) else value
     return isinstance(body, Pow | Call)
+
+
+def _is_reciprocal(p: Network) -> bool:
+    """Whether a product is one over a sum: the slope of w = 1/(1 + u) is −w², not −1/(1 + u)²."""
+    return not p.indices and any(isinstance(f, Pow) and f.exponent == MINUS_ONE for f in p.factors)
 
 
 def _is_entry_at(t: Term, slots: Sequence[Var]) -> TypeGuard[App]:
