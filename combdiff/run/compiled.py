@@ -442,7 +442,19 @@ class Compiled(Generic[R]):
         with deep_recursion():
             # a limit is for the sizes of a call, not for those that are guessed
             memory = self._options.memory
-            return self._planned(self._forms.plan(sizes, memory), None if sizes is None else memory)
+            plan = self._called_alike(self._forms.plan(sizes, memory)) or self._forms.of_formula()
+            return self._planned(plan, None if sizes is None else memory)
+
+    def _called_alike(self, plan: Plan) -> Plan | None:
+        """The plan with the arguments that a call takes; None if it asks for a size that no call gives.
+
+        Which sizes code needs, beside those that arrays show, depends on how it computes sums over groups: one by one
+        for few numbers in many groups, or all groups at once.
+        """
+        own = {a.name: a for a in plan.arguments}
+        if not own.keys() <= set(self._names):
+            return None
+        return replace(plan, arguments=tuple(own.get(a.name, a) for a in self._plan.arguments))
 
     def _planned(self, plan: Plan, memory: int | None) -> Plan:
         with deep_recursion():
@@ -473,9 +485,13 @@ class Compiled(Generic[R]):
 
         Raises ArrayError if it is.
         """
-        if missing_entry(near.plan, sizes) is None:
+        missing = missing_entry(near.plan, sizes)
+        if missing is None:
             return near
-        plan = self._planned(self._forms.decided(sizes).of_formula(), self._options.memory)
+        decided = self._called_alike(self._forms.decided(sizes).of_formula())
+        if decided is None:
+            raise missing
+        plan = self._planned(decided, self._options.memory)
         if (missing := missing_entry(plan, sizes)) is not None:
             raise missing
         return _Written(plan)

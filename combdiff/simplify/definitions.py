@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from combdiff.simplify.contraction.ranges import in_range
+from combdiff.terms.conditions.guards import Condition, condition_of, exists_at
+from combdiff.terms.conditions.ordering import form_of, implies, range_of
 from combdiff.terms.laws.powers import power_of
 from combdiff.terms.terms import (
     ONE,
+    ZERO,
     Add,
     App,
     Call,
     Const,
+    Indicator,
     Lam,
     Mul,
     Pow,
@@ -31,6 +36,7 @@ from combdiff.terms.terms import (
     bound_by,
     children,
     factors_of,
+    indicator,
     mul,
     power,
     substitute,
@@ -65,17 +71,33 @@ def read_again(t: Term, definitions: Definitions) -> Term:
     """
     if not definitions:
         return t
-    return Traverser(lambda u: _read(u, definitions) if isinstance(u, Call) else u, Call)(t)
+
+    def visit(u: Term) -> Term:
+        if isinstance(u, Indicator):
+            guard = condition_of(u)
+            body = Traverser(lambda v: _read(v, definitions, guard) if isinstance(v, Call) else v, Call)(u.body)
+            return u if body is u.body else indicator(u.left, u.right, body)
+        return _read(u, definitions) if isinstance(u, Call) else u
+
+    return Traverser(visit, Call, Indicator)(t)
 
 
-def _read(t: Call, definitions: Definitions) -> Term:
+def _read(t: Call, definitions: Definitions, guard: Condition | None = None) -> Term:
     for var, value in definitions.items():
         slots: dict[Var, Term] = {}
         params, entry = (value.params, value.body) if isinstance(value, Lam) else ((), value)
         matched = _matched(entry, t, params, slots) and len(slots) == len(params)
-        if matched and alpha_equal(substitute(entry, slots), t):
+        if matched and _exists(entry, slots, guard) and alpha_equal(substitute(entry, slots), t):
             return apply(var, *(slots[p] for p in params)) if params else var
     return t
+
+
+def _exists(entry: Term, slots: Mapping[Var, Term], guard: Condition | None) -> bool:
+    """Whether a definition has an entry at these indices, perhaps because a guard says so."""
+    if exists_at(entry, slots):
+        return True
+    affine = all(range_of(v) is not None and form_of(Condition(ZERO, at)) is not None for v, at in slots.items())
+    return guard is not None and affine and all(implies(guard, c) for v, at in slots.items() for c in in_range(v, at))
 
 
 def _matched(pattern: Term, t: Term, params: Sequence[Var], slots: dict[Var, Term]) -> bool:

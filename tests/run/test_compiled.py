@@ -554,6 +554,18 @@ def test_what_is_no_number_for_each_number_is_refused(g: Callable[..., object], 
     assert caught.value.remedy
 
 
+def test_code_that_does_not_need_a_size_is_given_it_too() -> None:
+    # of few numbers in many groups, the sums are quicker one by one
+    of_groups = cd.grad("(m::(N{j}) -> N{M}, s::RV{j}) -> (x::RV{j}) -> sum(j, s(j) * sum(l, m(l) == m(j), x(l))^2)")
+    f = of_groups.compile()
+    for n, groups in ((1, 2), (3, 400), (50, 3), (2, 100)):
+        rng = np.random.default_rng(n)
+        m, s, x = rng.integers(0, groups, n), rng.normal(size=n), rng.normal(size=n)
+        same = m[:, None] == m
+        assert np.allclose(f(m, s, x, M=groups), 2 * same @ (s * (same @ x)))
+    assert of_groups.check()
+
+
 def test_a_size_is_given_by_name_only() -> None:
     # T stands first in the program and last in the code: by position, 2 and 3 would be exchanged in silence
     f = cd.grad("(T::Int) -> (a::R) -> iterate((x, t) -> x * a, 1, T)").compile(value=True)

@@ -37,6 +37,19 @@ FORMS = {
         "begin r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2)) "
         "(i, c) -> -6 * sum(j, (x(i, c) - x(j, c)) * where(i != j, 1 / r(i, j)^5)) end"
     ),
+    # the entropy of a fermion, and shares of a whole that meet as powers
+    "(x::RV) -> begin f = i -> 1 / (1 + exp(x(i))); sum(i, f(i) * log(f(i)) + (1 - f(i)) * log(1 - f(i))) end": (
+        "begin f = i -> sigmoid(-x(i)) i -> x(i) * f(i) * sigmoid(x(i)) end"
+    ),
+    "(x::RV) -> sum(i, sigmoid(x(i)) * log(sigmoid(x(i))) + sigmoid(-x(i)) * log(sigmoid(-x(i))))": (
+        "i -> x(i) * sigmoid(x(i)) * sigmoid(-x(i))"
+    ),
+    "(a::RV) -> (x::RV) -> sum(i, x(i) * (a(i) * sigmoid(a(i)) - a(i) * sigmoid(a(i))^2))": (
+        "i -> a(i) * sigmoid(a(i)) * sigmoid(-a(i))"
+    ),
+    "(a::RV, b::RV) -> (x::RV) -> sum(i, x(i) * (b(i) * softplus(-a(i)) - b(i) * softplus(a(i)) + b(i)))": (
+        "i -> b(i) * (1 - a(i))"
+    ),
     "(x::R, y::R) -> max(x, y) - min(x, y)": "(sign(x - y), -sign(x - y))",
     # sums in terms are multiplied out where some of it cancels, and cancel with their inverses term by term
     "(x::R, y::R) -> (max(x, y) - min(y, x))^2 + 2 * max(x, y) - min(x, y)": (

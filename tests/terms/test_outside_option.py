@@ -84,6 +84,8 @@ EMPTY = {
     "sum(k, k * exp(a(k)) / (sum(j, m(j) > 0, exp(a(j))) + exp(s)))",
     "those behind, and more": "(m::RV{n}) -> (a::RV{n}, s::R) -> begin\n"
     "  Z = i -> sum(j, j > i, exp(a(j)))\n  sum(i, m(i) * log(Z(i) + exp(s)))\nend",
+    "groups of which one is empty": "(m::RV{n}) -> (a::RV{n}, s::R) -> begin\n"
+    "  g = j -> argmin(k, m(k) * m(j))\n  sum((q::N{n}), log(exp(s) + sum(j, g(j) == q, exp(a(j)))))\nend",
     "two sides": "(m::RV{n}) -> (a::RV{n}, s::R) -> "
     "s^2 + sum(i, m(i) * log(sum(j, j < i, exp(a(j))) + sum(j, j >= i, exp(2 * a(j)))))",
 }
@@ -100,3 +102,20 @@ def test_a_sum_in_which_nobody_takes_part_is_finite_beside_another(name: str, n:
     h, direction = 1e-6, rng.normal(size=n)
     ends = [f(m, a + e * direction, s + e)[0] for e in (h, -h)]
     np.testing.assert_allclose(by_a @ direction + by_s, (ends[0] - ends[1]) / (2 * h), rtol=1e-7, atol=1e-8)
+
+
+def test_a_group_may_have_another_option() -> None:
+    # goods j in markets g(j), each with a good outside
+    text = """(g::(N{n}) -> N{m}, y::RV{n}) -> (u::RV{n}) -> begin
+      p = j -> exp(u(j)) / (1 + sum(k, g(k) == g(j), exp(u(k))))
+      sum(j, y(j) * log(p(j)))
+    end"""
+    g, y, u = np.array([0, 1, 0, 1]), np.array([0.5, 2.0, 1.0, 3.0]), np.array([800.0, -800.0, 790.0, -1.0])
+    same = g[:, None] == g
+    inner = logsumexp(np.where(same, u, -np.inf), axis=1)
+    d = cd.grad(text)
+    value, gradient = d.compile(value=True)(g, y, u, m=2)
+    assert np.isclose(value, y @ (u - np.logaddexp(0, inner)))
+    shares = np.exp(np.where(same, u - np.logaddexp(0, inner)[:, None], -np.inf))
+    assert np.allclose(gradient, y - y @ shares)
+    assert np.isfinite(cd.hvp(text).compile()(g, y, u, np.ones(4), m=2)).all()

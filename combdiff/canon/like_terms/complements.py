@@ -2,6 +2,7 @@
 
 where(c < d, a) + where(d <= c, a)          is a
 a σ(t) + a σ(-t)                            is a
+a softplus(t) - a softplus(-t)              is a t
 sum(i, where(i != f, a(i))) - a(f)          is sum(i, a(i)) - 2 a(f)
 """
 
@@ -16,11 +17,14 @@ from combdiff.terms.conditions.guards import condition_of, under
 from combdiff.terms.conditions.ordering import excluded
 from combdiff.terms.network import conditions_apart, network
 from combdiff.terms.terms import (
+    MINUS_ONE,
     ONE,
     TWO,
     Call,
+    Const,
     Delta,
     Indicator,
+    Pow,
     Term,
     Var,
     delta,
@@ -28,6 +32,8 @@ from combdiff.terms.terms import (
     indicator,
     is_integer_valued,
     mul,
+    number,
+    power,
     substitute,
     subterms,
     total,
@@ -35,6 +41,7 @@ from combdiff.terms.terms import (
 
 WHOLE = {"sigmoid": ONE, "erfc": TWO}
 """f(t) + f(−t) of functions for which it is a number, for every real t."""
+_WITH_OPPOSITES = {*WHOLE, "softplus"}
 
 
 class OneSide(NamedTuple):
@@ -55,11 +62,11 @@ def has_sides(t: Term) -> bool:
     >>> has_sides(Call("sigmoid", (fresh("x", REAL),))), has_sides(ONE)
     (True, False)
     """
-    return holds(t, Indicator) or any(isinstance(u, Call) and u.primitive in WHOLE for u in subterms(t))
+    return holds(t, Indicator) or any(isinstance(u, Call) and u.primitive in _WITH_OPPOSITES for u in subterms(t))
 
 
 def sides_of(t: Term) -> Iterator[OneSide]:
-    """For each condition on the factors of `t`, or of the sum that it is, and for each factor σ(u) and its like.
+    """For each condition on the factors of `t`, or of the sum that it is, and for each σ(u) and its like.
 
     >>> from combdiff.terms.terms import fresh
     >>> from combdiff.terms.types import REAL
@@ -78,14 +85,30 @@ def sides_of(t: Term) -> Iterator[OneSide]:
         if isinstance(mark, Indicator):
             both = _under([m for m in marks if m is not mark], mul(*beside))
             found.append((opposite_of(mark, both), both))
-    for share in beside:
-        if isinstance(share, Call) and (together := WHOLE.get(share.primitive)):
-            rest = [f for f in beside if f is not share]
-            other = Call(share.primitive, (opposite(share.args[0]),))
-            found.append((_under(marks, mul(*rest, other)), _under(marks, mul(together, *rest))))
+    for factor in beside:
+        for pair in _beside_share(factor):
+            rest = [f for f in beside if f is not factor]
+            found.append((_under(marks, mul(*rest, pair.other)), _under(marks, mul(*rest, pair.both))))
     for other_one, both in found:
         if other_one is not None:
             yield OneSide(*(mul(whole.coefficient, total(whole.indices, u)) for u in (other_one, both)))
+
+
+def _beside_share(factor: Term) -> Iterator[OneSide]:
+    """What stands beside f(t) or f(t)^n in two terms that are one: f(−t), and σ(t) σ(t) in σ(t) − σ(t)²."""
+    share = factor
+    rest: Term = ONE
+    if isinstance(factor, Pow) and isinstance(n := factor.exponent, Const) and n.is_integer and n.real > 1:
+        share, rest = factor.base, power(factor.base, number(n.real - 1))
+    match share:
+        case Call("softplus" as name, (u,)):
+            yield OneSide(mul(MINUS_ONE, rest, Call(name, (opposite(u),))), mul(rest, u))
+        case Call(name, (u,)) if name in WHOLE:
+            opposed = Call(name, (opposite(u),))
+            yield OneSide(mul(rest, opposed), mul(rest, WHOLE[name]))
+            if WHOLE[name] == ONE:
+                # σ(t) − σ(t)² has no digits left where σ(t) is nearly 1
+                yield OneSide(mul(MINUS_ONE, factor, share), mul(factor, opposed))
 
 
 def left_out_of(t: Term) -> Iterator[OneSide]:

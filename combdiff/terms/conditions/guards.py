@@ -51,6 +51,7 @@ from combdiff.terms.terms import (
     mul,
     split_coefficient,
     substitute,
+    subterms,
     terms_of,
     total,
 )
@@ -279,6 +280,38 @@ def reads_beyond(t: Term, around: tuple[Indicator, ...] = ()) -> bool:
             return reads_beyond(left, around) or reads_beyond(right, around) or reads_beyond(body, (*around, t))
         case _:
             return any(reads_beyond(u, around) for u in children(t))
+
+
+def exists_at(value: Term, slots: Mapping[Var, Term]) -> bool:
+    """Whether a tensor with the entry `value` has one where its slots are these, if `value` is a number there.
+
+    exp(u(i)) for the first n of n + 1 entries of u has no entry i + 1, though u has.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> from combdiff.terms.types import REAL
+    >>> n = Domain("n")
+    >>> i, u = fresh("i", Index(n)), fresh("u", Map((Index(n.shortened(-1)),), REAL))
+    >>> shorter = fresh("i", Index(n.shortened(1)))
+    >>> [exists_at(App(u, (i,)), {i: at}) for at in (add(i, ONE), i, add(shorter, ONE))]
+    [False, True, True]
+    """
+    entries = ((u.args, u.function.type) for u in subterms(value, App))
+    filled = (at for args, f in entries if isinstance(f, Map) for at in zip(args, f.params, strict=True))
+    whole = {index for index, slot in filled if index.type == slot}
+    return all(v in whole or _is_one_of(index, v.kind) for v, index in slots.items())
+
+
+def _is_one_of(index: Term, slot: Type) -> bool:
+    """Whether an index is in the range of a slot: i + 1 is, for an i of one value less; one of another range is not."""
+    shift = [u for u in terms_of(index) if isinstance(u, Const)]
+    match [u for u in terms_of(index) if not isinstance(u, Const)]:
+        case [Var(kind=Index(Domain() as own))] if isinstance(slot, Index) and slot.domain is not None:
+            fewer = own.fewer(slot.domain)
+            if fewer is not None and own.from_zero and slot.domain.from_zero:
+                return 0 <= sum(int(c.real) for c in shift) <= fewer
+            return _stays(index, slot) if shift or own == slot.domain else fewer is not None and fewer >= 0
+        case _:
+            return _stays(index, slot)
 
 
 def _stays(index: Term, slot: Type) -> bool:

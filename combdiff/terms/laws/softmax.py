@@ -284,7 +284,7 @@ def _is_above_zero(t: Term) -> bool:
             return True
         case Sum(_, body):
             # of terms none of which takes part, the logarithm is −∞, and the derivative 0
-            return _is_above_zero(unguarded(body)[1])
+            return _is_above_zero(held(body)[1])
         case Reduce("prod"):
             return _is_above_zero(unguarded(t.body)[1])
         case App(Reduce("softmax") as shares, _):

@@ -16,7 +16,7 @@ from typing import TypeGuard
 from combdiff.canon.skeleton import UNIT, Coefficient, times
 from combdiff.records import dataclass
 from combdiff.simplify.graph.graph import conjugate, reciprocal
-from combdiff.terms.conditions.guards import held, under
+from combdiff.terms.conditions.guards import exists_at, held, under
 from combdiff.terms.network import Network, is_never_drawn, network
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -192,14 +192,18 @@ def _found(product: NamedProduct, factors: Sequence[Term]) -> Iterator[tuple[Ter
 
 
 def places(value: Term, slots: Sequence[Var], *terms: Term) -> Iterator[tuple[Term, ...]]:
-    """What the `slots` of a value may be where it stands in `terms`: entries in it that have them all tell."""
+    """What the `slots` of a value may be where it stands in `terms`: entries in it that have them all tell.
+
+    The value has an entry there.
+    """
     told: dict[App, None] = {}
     for t in subterms(value):
         if _is_entry_at(t, slots) and not {*t.args} <= {a for known in told for a in known.args}:
             told[t] = None
     if {a for known in told for a in known.args} == {*slots}:
         there = [t for term in terms for t in subterms(term) if isinstance(t, App)]
-        yield from (tuple(args[v] for v in slots) for args in _matches([*told], there, {}))
+        found = ({v: args[v] for v in slots} for args in _matches([*told], there, {}))
+        yield from (tuple(args.values()) for args in found if exists_at(value, args))
 
 
 def _matches(entries: Sequence[App], there: Sequence[App], known: Mapping[Term, Term]) -> Iterator[Mapping[Term, Term]]:
