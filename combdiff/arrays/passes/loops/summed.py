@@ -31,7 +31,7 @@ def with_sums_in_loops(plan: Plan) -> Plan:
     >>> import combdiff as cd
     >>> step = "(i, k) -> tanh(sum(j, W(k, j) * h(i, j)))"
     >>> d = cd.grad("(x::RM{b, n}) -> (W::RM{n, n}) -> norm(iterate((h, t) -> " + step + ", x, 9))^2")
-    >>> plan = d.plan(W=(20, 20), x=(500, 20))
+    >>> plan = d.plan(backend="jax", W=(20, 20), x=(500, 20))
     >>> def kinds(p): return [s.op.name for s in p.steps if isinstance(s.op, ops.Contraction) and len(s.rows[0]) == 3]
     >>> kinds(plan), kinds(with_sums_in_loops(plan))
     (['tensordot'], [])
