@@ -112,6 +112,23 @@ def test_a_sum_is_added_up_once_for_all_terms_of_a_result() -> None:
     assert backwards.body.states == 3
 
 
+def test_a_step_is_given_nothing_that_it_does_not_read() -> None:
+    """A sum whose other factor needs all steps leaves no row behind that was looked for first."""
+    text = (
+        "(x::(N{b}, N{n}) -> R, z::(N{T}, N{b}, N{n}) -> R, W::RM{n, n}) -> (U::RM{n, n}, V::RM{n, n}) -> begin "
+        "h = scan((h, t) -> (i, k) -> tanh(sum(l, h(i, l) * W(l, k))), x, T); "
+        "sum((t::N{T}, i, k, l), U(k, l) * h(t, i, k) * sin(h(t, i, l))) + "
+        "sum((t::N{T}, i, k, l), V(k, l) * z(t, i, k) * softmax(r::N{T}, h(r, i, l))(t)) end"
+    )
+    d = cd.grad(text)
+    with patch("combdiff.arrays.passes.loops.summed._Summing._pays", lambda self, step: True):
+        plan = d.plan(z=(4, 8, 5))
+    verify(plan)
+    (scan,) = [s for s in plan.steps if isinstance(s.op, Scan)]
+    assert scan.op.body.states == 2  # h, and the sum for U
+    assert not any(o.op == ops.Input("z") for o in scan.operands)
+
+
 def test_a_plan_without_loops_stays_as_it_is() -> None:
     plan = cd.grad("(A::RM) -> (x::RV) -> sum(i, sin(sum(j, A(i, j) * x(j))))").plan()
     assert with_sums_in_loops(plan) is plan

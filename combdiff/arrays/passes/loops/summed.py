@@ -16,7 +16,7 @@ from itertools import count
 
 from combdiff.arrays import ops
 from combdiff.arrays.passes.loops.stored import TURN, argument_of, with_steps, without_idle
-from combdiff.arrays.plan import Argument, Plan, Recurrence, Scan, Step, interned
+from combdiff.arrays.plan import Argument, Plan, Recurrence, Scan, Step, interned, ordered
 from combdiff.records import dataclass
 from combdiff.terms.terms import ONE, ZERO
 from combdiff.terms.types import Domain
@@ -70,6 +70,9 @@ class _Summing:
                 sums[step] = made
         needed = {o for s in self.plan.steps if s not in sums for o in s.operands} | {*self.plan.outputs}
         kept = {s: made for s, made in sums.items() if s in needed}
+        read = {*ordered(kept.values())}
+        self.rows = {of: row for of, row in self.rows.items() if row in read}
+        self.wholes = {of: whole for of, whole in self.wholes.items() if whole in read}
         return self._with(kept) if kept else self.plan
 
     # --- what a step adds -----------------------------------------------------------------------------------------
