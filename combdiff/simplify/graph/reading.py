@@ -53,6 +53,7 @@ from combdiff.terms.terms import (
     numbers_read,
     power,
     rebuild,
+    split_coefficient,
     substitute,
     subterms,
 )
@@ -451,7 +452,7 @@ class Reader:
             return None
         labels = tuple(places[abs(label)] * (1 if label > 0 else -1) for label in ref.labels)
         self.values[var] = Ref(ref.number, ref.conj, labels, ref.of)
-        self.discounts[var] = KNOWN + INVERSE * any(map(_is_divisor, factors_of(entry)))
+        self.discounts[var] = KNOWN + INVERSE * _is_divisor(split_coefficient(entry)[1])
         product = NamedProduct.of(var, value)
         if product is not None:
             self.products.append(product)
