@@ -145,7 +145,9 @@ class Compiled(Generic[R]):
         self._kinds = {v.name: v.kind for v in result_of(self._term).params}
         self._packed = PackedArrays(self._kinds, self._library)
         # what a call takes, and whether the library has all that it needs; the quickest form is sought at the call
-        self._plan = self._planned(self._forms.of_formula(), None)
+        formula = self._forms.of_formula()
+        self._taken = {a.name: a for a in formula.arguments}
+        self._plan = self._planned(formula, None)
         self._first_text = self._text(self._plan)
         self._known: dict[str, tuple[Callable[..., object], list[tuple[Packing, Pack]]]] = {}
         self._by_sizes: dict[Hashable, Callable[..., object]] = {}
@@ -452,9 +454,10 @@ class Compiled(Generic[R]):
         for few numbers in many groups, or all groups at once.
         """
         own = {a.name: a for a in plan.arguments}
-        if not own.keys() <= set(self._names):
+        if not own.keys() <= self._taken.keys():
             return None
-        return replace(plan, arguments=tuple(own.get(a.name, a) for a in self._plan.arguments))
+        arguments = tuple({**self._taken, **own}.values())
+        return plan if own.keys() == self._taken.keys() else replace(plan, arguments=arguments)
 
     def _planned(self, plan: Plan, memory: int | None) -> Plan:
         with deep_recursion():

@@ -51,7 +51,7 @@ AS_FACTORS = {
     "(X::RM{n, p}) -> (S::Sym{p}) -> logdet(X' * X / n + S)": "(1/n Xᵀ X + S)⁻¹",
     "(X::RM{n, p}, y::RV{n}) -> (w::RV{p}) -> norm(X * w - y)^2 / (n * p) + n * sum(w)": ("n 𝟏 + 2/(n p) Xᵀ (X w - y)"),
     "(X::RM{n, p}) -> (w::RV{p}, s::R) -> sum(exp.(X * w)) / (s * n^2)": (
-        "v = X w\n(1/n^2 s^(-1) Xᵀ exp(v), -1/n^2 s^(-2) 𝟏ᵀ exp(v))"
+        "v = exp(X w)\n(1/n^2 s^(-1) Xᵀ v, -1/n^2 s^(-2) 𝟏ᵀ v)"
     ),
     "(X::RM, y::RV) -> (w::RV) -> mean(i, (X * w - y)(i)^2)": ("2/n Xᵀ (X w - y)\nwhere X ∈ ℝ^(n×m), y ∈ ℝ^n, w ∈ ℝ^m"),
     "(n_s::CV) -> (x::CV{n}) -> abs2(sum(x)) / n": "2/n (𝟏ᵀ x) 𝟏",

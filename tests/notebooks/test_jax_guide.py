@@ -76,7 +76,9 @@ def test_the_formulas_agree_with_finite_differences(guide: Any, name: str) -> No
 
 def test_the_rules_of_ones_own_are_finite_where_the_code_is_not(guide: Any) -> None:
     assert guide.value("float(softplus.compile()(100.0))") == 1.0
-    assert np.isclose(guide.value("float(scaled.compile()(np.array([30.0]))[0])"), -0.033296, rtol=1e-4)
+    # 2 log(x) / (1 - x) times Spence's function
+    found = guide.value("float(squares.compile()(np.array([0.5]))[0])")
+    assert np.isclose(found, 4 * np.log(0.5) * 0.5822405264650125, rtol=1e-12)
 
 
 def test_the_stored_formulas_are_those_of_this_run(guide: Any) -> None:

@@ -40,6 +40,7 @@ from combdiff.terms.terms import (
     power,
     split_coefficient,
     subterms,
+    terms_of,
 )
 from combdiff.terms.types import is_complex
 
@@ -98,7 +99,7 @@ def _within_decay(factors: Sequence[Term]) -> Term | None:
     """exp(u) exp(−exp(v)) as exp(u − exp(v)), also where exp(u) is a term of a sum beside exp(−exp(v))."""
     factors = [g for f in factors for g in _taken_apart(f)]
     exponents = {f: u for f in factors if (u := exponent(f)) is not None}
-    if not any(map(_is_exponential, exponents.values())):
+    if not any(map(_decays, exponents.values())):
         return None
     decay = Call("exp", (add(*exponents.values()),))
     others = [f for f in factors if f not in exponents]
@@ -108,6 +109,18 @@ def _within_decay(factors: Sequence[Term]) -> Term | None:
         within = [_within_decay([*factors_of(u), decay]) or mul(u, decay) for u in growing.terms]
         return mul(*others, add(*within))
     return mul(*others, decay) if len(exponents) > 1 else None
+
+
+def _decays(u: Term, sign: int = 1) -> bool:
+    """Whether an exponent is less some exponential: exp(u) is 0 where that is large."""
+    for v in terms_of(u):
+        c, rest = split_coefficient(v)
+        if isinstance(rest, Add):
+            if _decays(rest, sign if c.real > 0 else -sign):
+                return True
+        elif c.real * sign < 0 and any(exponent(f) is not None for f in factors_of(rest)):
+            return True
+    return False
 
 
 def _taken_apart(f: Term) -> Sequence[Term]:
