@@ -6,6 +6,7 @@ import inspect
 import random
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -576,3 +577,15 @@ def test_a_size_is_given_by_name_only() -> None:
         with pytest.raises(cd.ArrayError, match="takes 1 argument by position, and 2 are given") as found:
             f(2, 3)
         assert "T=" in str(found.value)
+
+
+def test_a_hessian_product_is_planned_for_the_sizes_of_the_call() -> None:
+    d = cd.grad("(A::RM) -> (x::RV) -> sum((i, j), A(i, j) * sin(x(i)) * x(j))")
+    f = d.compile(value=True, hvp=True)
+    A, x, k = np.ones((30, 30)), np.linspace(0, 1, 30), np.arange(30.0)
+    with patch.object(Forms, "of_formula", side_effect=AssertionError("the plan of no sizes")):
+        *_, hvp = f(A, x)
+        found = hvp(k)
+    h = 1e-6
+    slopes = [d.compile()(A, x + s * h * k) for s in (1, -1)]
+    np.testing.assert_allclose(found, (slopes[0] - slopes[1]) / (2 * h), rtol=1e-6, atol=1e-6)
