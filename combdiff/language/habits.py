@@ -300,12 +300,13 @@ def remedy_of_missing_function(name: str, arguments: Sequence[Expr] = ()) -> str
 def remedy_of_type(name: str, sizes: Sequence[str] = ()) -> str | None:
     """The type that another name means; the last of `sizes` may be a number of slots, as in Julia's Array{Float64, 2}.
 
-    >>> remedy_of_type("Array", ["Float64", "2"])
-    'write RM'
+    >>> remedy_of_type("Array", ["Float64", "2"]), remedy_of_type("Array", ["Float64", "4"])
+    ('write RM', 'write (N, N, N, N) -> R')
     """
     ours = _OURS.get(name)
     if ours == "RV" and len(sizes) > 1 and sizes[-1].isdigit():
-        ours = {"1": "RV", "2": "RM", "3": "(N, N, N) -> R"}.get(sizes[-1], "(N, …) -> R")
+        slots = ", ".join("N" * min(int(sizes[-1]), 9))
+        ours = {"1": "RV", "2": "RM"}.get(sizes[-1], f"({slots}) -> R")
     if ours is None and (power := re.fullmatch(r"([RC])\^?(\d+)", name)):
         return f"write {power[1]}V{{{power[2]}}} for a vector of {power[2]} numbers"
     return ours and f"write {ours}"
