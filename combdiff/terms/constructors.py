@@ -15,6 +15,7 @@ from combdiff.terms.branches import above_zero, at_least_zero, is_scale, leaves_
 from combdiff.terms.laws.exponentials import logarithm
 from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
+    MINUS_ONE,
     ONE,
     SHARES,
     TWO,
@@ -216,9 +217,20 @@ def delta(left: Term, right: Term, body: Term) -> Term:
     """
     if body == ZERO or (isinstance(left, Const) and isinstance(right, Const) and left != right):
         return ZERO
+    if left == ZERO or right == ZERO:
+        left, right = _unsigned(left), _unsigned(right)
     if (left == right and can_fill_slot(left)) or _is_under(left, right, body):
         return body
     return Delta(left, right, body)
+
+
+def _unsigned(index: Term) -> Term:
+    """i for −i: on a ring, both are 0 or neither is."""
+    match index:
+        case Mul((Const() as c, Var() as v)) if c == MINUS_ONE and isinstance(v.kind, Index):
+            return v
+        case _:
+            return index
 
 
 def _is_under(left: Term, right: Term, body: Term) -> bool:

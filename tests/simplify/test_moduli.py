@@ -9,7 +9,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.meaning.evaluate import evaluate
-from combdiff.terms.terms import ONE, TWO, ZERO, delta, fresh, number, substitute
+from combdiff.terms.terms import MINUS_ONE, ONE, TWO, ZERO, delta, fresh, mul, number, substitute
 from combdiff.terms.types import Domain, Index
 from tests.reading_back import assert_reads_back
 
@@ -68,3 +68,16 @@ def test_numbers_in_the_place_of_an_index_are_compared_modulo_the_size() -> None
     assert substitute(delta(i, j, ONE), {i: number(3)}) == delta(number(3), j, ONE)
     plain = fresh("k", Index(Domain("n")))
     assert substitute(delta(plain, TWO, ONE), {plain: ZERO}) == ZERO
+
+
+def test_a_condition_at_zero_is_written_without_a_sign() -> None:
+    """−i is 0 on a ring where i is: forms in which the graph turns the ring round read alike."""
+    body = (
+        "begin n = sum(i, x(i)^2); E = sum(i::Z, x(i) * x(i + 1)) + sum(i::Z, where(i == 0, x(i)^2) "
+        "- where(i == 3, x(i)^2)); E / n end"
+    )
+    d = cd.grad(RING + body)
+    assert "delta(0, i, 2 * x(0))" in str(d) and "delta(0, -i" not in str(d)
+    assert d.check()
+    i = fresh("i", Index(Domain("Z", declared=True, periodic=True)))
+    assert delta(ZERO, mul(MINUS_ONE, i), ONE) == delta(ZERO, i, ONE)
