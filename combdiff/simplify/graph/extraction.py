@@ -165,13 +165,20 @@ class Extraction:
                 rank = max(rank, b.rank)
             return cost, 0, rank
         inner = sums = 0
-        for of, _ in form.parts:
+        for of, _ in form.parts[: 1 if self.is_written_as_square(form.node) else None]:
             b = best.get(of, NONE)
             cost += b.factor
             rank = max(rank, b.rank)
             inner += b.within if b.is_product else 0
             sums += b.is_sum
         return cost + TIE * inner, inner + sums, rank
+
+    def is_written_as_square(self, node: Con) -> bool:
+        """Whether a product is a contraction squared, whose sum is written once."""
+        if not node.is_square:
+            return False
+        below = self.best.get(self.graph.holder(node.children[0].of), NONE).factor_node
+        return isinstance(below, Con) and bool(below.bound)
 
     def form(self, node: Node) -> Form:
         """A node with what it costs itself."""

@@ -106,6 +106,11 @@ class Con(Node):
         """The slots that are summed over."""
         return {abs(s) for c in self.children for s in c.slots if abs(s) >= BOUND}
 
+    @property
+    def is_square(self) -> bool:
+        """Whether it holds one child twice, or a child and its conjugate."""
+        return len(self.children) == 2 and len({(c.of, c.slots) for c in self.children}) == 1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lin(Node):

@@ -224,7 +224,8 @@ class Naming:
     def _below(self, node: Node) -> Iterator[tuple[int, bool]]:
         match node:
             case Con(children=parts):
-                yield from ((self.graph.holder(c.of), True) for c in parts)
+                once = self.chosen.is_written_as_square(node)
+                yield from ((self.graph.holder(c.of), True) for c in (parts[:1] if once else parts))
             case Lin(terms=terms):
                 yield from ((self.graph.holder(c.of), n != UNIT) for c, n in terms)
             case Leaf(key=key):

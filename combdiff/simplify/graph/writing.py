@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from math import lcm
@@ -27,6 +27,7 @@ from combdiff.terms.terms import (
     Term,
     Var,
     add,
+    call,
     conj,
     delta,
     fresh,
@@ -37,7 +38,7 @@ from combdiff.terms.terms import (
     substitute,
     total,
 )
-from combdiff.terms.types import Index, Type, slot_types
+from combdiff.terms.types import Index, Type, is_complex, slot_types
 
 EQUAL = 0.01
 """Two lengths that differ by less are equal: what breaks ties is smaller."""
@@ -217,8 +218,20 @@ class Writer:
                             v = fresh(self.names.get(kind, "i"), kind)
                             inner[abs(slot)] = v
                             product.indices.append(v)
-                for child in parts:
-                    self._into(product, Ref(UNIT, child.conj != turned, child.slots, child.of), inner)
+                refs = [Ref(UNIT, child.conj != turned, child.slots, child.of) for child in parts]
+                if self.chosen.is_written_as_square(node):
+                    self._square_into(product, refs, inner)
+                    return
+                for below in refs:
+                    self._into(product, below, inner)
+
+    def _square_into(self, product: WrittenProduct, refs: Sequence[Ref], indices: Mapping[int, Term]) -> None:
+        """Write the square of a contraction, or of its absolute value, into a product: the sum stands once."""
+        size, root = content(self._alone(refs[0], indices))
+        other, same = (size.real, -size.imag), refs[0].conj == refs[1].conj
+        product.number = times(product.number, (size.real, size.imag))
+        product.number = times(product.number, (size.real, size.imag) if same else other)
+        product.append(refs[0].of, mul(root, root) if same else _square_of_modulus(root))
 
     def _argument(self, ref: Ref, indices: Mapping[int, Term]) -> Term:
         """`ref` as an argument: 1 - x/2 rather than (2 - x)/2, but (x - y)/2 as it is."""
@@ -250,6 +263,11 @@ class Writer:
         term = self._argument(ref, dict(enumerate(params, start=1)))
         params += [v for v in within if not isinstance(v.kind, Index)]
         return Lam(tuple(params), term) if params else term
+
+
+def _square_of_modulus(z: Term) -> Term:
+    """|z|^2; of a real number its square."""
+    return call("abs2", z) if is_complex(z.type) else mul(z, z)
 
 
 def _number_out(t: Term) -> tuple[Const, Term]:

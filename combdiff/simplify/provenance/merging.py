@@ -130,7 +130,9 @@ class Merging:
         counted, own = addends(where.total), where.shown.terms
         if len(counted) == len(own) and all(self._same(a, b) for a, b in zip(counted, own, strict=True)):
             return numbers([n for n, u in enumerate(counted) if any(u is t for t in terms)])
-        around = next((t for t in own if any(u == where.total for u in subterms(t))), None)
+        around = next(
+            (t for t in own if any(u == where.total or _is_contracted(u, counted) for u in subterms(t))), None
+        )
         if around is None or len(terms) > 1:
             return None
         text = where.shown.text(terms[0], around)
@@ -141,6 +143,11 @@ class Merging:
             return True
         forms = [canonical(t, self.laws.derived) for t in (a, b)]
         return forms[0] == forms[1]
+
+
+def _is_contracted(u: Term, terms: Sequence[Term]) -> bool:
+    """Whether `u` is the contraction of a sum, and `terms` those of the terms of this."""
+    return isinstance(u, Sum) and all(isinstance(t, Sum) and t.indices == u.indices for t in terms)
 
 
 def _kind(m: Merge) -> tuple[Gathering, Term | None, tuple[Use, ...], Term]:
