@@ -207,23 +207,27 @@ class Writer:
                 size, entry = content(add(*self._terms(node, own, turned, slots)))
                 product.number = times(times(product.number, times(scale, reciprocal(own))), (size.real, size.imag))
                 product.append(ref.of, entry, settled=ref.of in self.read.sums)
-            case Con(children=parts):
+            case Con():
                 product.number = times(product.number, scale)
-                inner = {**slots}
-                for child in parts:
-                    kinds = self.chosen.graph.classes[self.chosen.graph.holder(child.of)].kinds
-                    spelled = self.chosen.graph.find(Ref(UNIT, child.conj, child.slots, child.of))
-                    for slot, kind in zip(spelled.labels, kinds, strict=True):
-                        if abs(slot) >= BOUND and abs(slot) not in inner:
-                            v = fresh(self.names.get(kind, "i"), kind)
-                            inner[abs(slot)] = v
-                            product.indices.append(v)
-                refs = [Ref(UNIT, child.conj != turned, child.slots, child.of) for child in parts]
-                if self.chosen.is_written_as_square(node):
-                    self._square_into(product, refs, inner)
-                    return
-                for below in refs:
-                    self._into(product, below, inner)
+                self._product_into(product, node, turned, slots)
+
+    def _product_into(self, product: WrittenProduct, node: Con, turned: bool, slots: Mapping[int, Term]) -> None:
+        """Write the factors of a node into a product, with names for what is summed over."""
+        inner = {**slots}
+        for child in node.children:
+            kinds = self.chosen.graph.classes[self.chosen.graph.holder(child.of)].kinds
+            spelled = self.chosen.graph.find(Ref(UNIT, child.conj, child.slots, child.of))
+            for slot, kind in zip(spelled.labels, kinds, strict=True):
+                if abs(slot) >= BOUND and abs(slot) not in inner:
+                    v = fresh(self.names.get(kind, "i"), kind)
+                    inner[abs(slot)] = v
+                    product.indices.append(v)
+        refs = [Ref(UNIT, child.conj != turned, child.slots, child.of) for child in node.children]
+        if self.chosen.is_written_as_square(node):
+            self._square_into(product, refs, inner)
+            return
+        for below in refs:
+            self._into(product, below, inner)
 
     def _square_into(self, product: WrittenProduct, refs: Sequence[Ref], indices: Mapping[int, Term]) -> None:
         """Write the square of a contraction, or of its absolute value, into a product: the sum stands once."""
