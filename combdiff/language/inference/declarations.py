@@ -292,7 +292,7 @@ def _sizes(kind: TypeName) -> tuple[Size, ...]:
         return kind.sizes
     if wanted:
         message = f"{counted(len(kind.sizes), 'size')} for {kind.text}, which has {wanted}"
-        remedy = f"write {kind.text}{{{', '.join('MK'[:wanted])}}}"
+        remedy = _with_as_many(kind.text, [size.text for size in kind.sizes], wanted)
     else:
         message = f"{kind.text} takes no sizes"
         vector = f"write {kind.text}V{{{kind.sizes[0].text}}}" if kind.text in ("R", "C") else None
@@ -304,6 +304,16 @@ def _sizes(kind: TypeName) -> tuple[Size, ...]:
             )
         )
     raise LanguageError(message, span=kind.span, remedy=remedy)
+
+
+def _with_as_many(name: str, sizes: Sequence[str], wanted: int) -> str:
+    """What to write for a type with too many sizes or too few."""
+    if len(sizes) < wanted:
+        other = next(n for n in "mk" if n not in sizes)
+        square, others = ", ".join(sizes * wanted), ", ".join([*sizes, other])
+        return f"write {name}{{{square}}} for a square matrix, {name}{{{others}}} for another one"
+    written = f"write {name}{{{', '.join(sizes[:wanted])}}}"
+    return f"{written}, or {name[0]}M{{{', '.join(sizes)}}} for a matrix" if name in ("RV", "CV") else written
 
 
 def _of_sizes(space: Space, sizes: tuple[Size, ...]) -> Space:

@@ -100,6 +100,13 @@ def _size_in_braces(groups: Groups) -> str:
     return f"write sizes in braces: {groups['type']}{{{sizes}}}"
 
 
+def _one_type(groups: Groups) -> str:
+    """S::Sym(RM{n, n}): a type does not take another one."""
+    kind = next(name for name in ("Sym", "Her", "SPD", "HPD") if groups["type"].startswith(name))
+    size = re.search(r"\w+", groups["sizes"] or "")
+    return f"write {kind}{{{size[0]}}}, which is a matrix" if size else f"write {kind}, which is a matrix"
+
+
 def _function_of_entries(groups: Groups) -> str | None:
     return f"write {groups['owner']}.(x) for the function of every entry" if groups["owner"] in FUNCTIONS else None
 
@@ -230,6 +237,8 @@ OF_CHARACTERS = (
     Remedy("remove it"),
 )
 
+_DECLARED = r"::\s*(?P<type>(Sym|Her|SPD|HPD)\w*)"
+
 OF_WORDS = (
     # the notation of other languages
     Remedy(_AND, kinds="EQUALS BECOMES", before=r"\band\s*"),
@@ -289,6 +298,8 @@ OF_WORDS = (
     Remedy("write {sign}", kinds="EQUALS", before=r"(?P<sign>[=!]=) *", wanted="RPAR"),
     Remedy("write {sign}=", kinds="EQUALS", after=r".(?P<sign>[<>])", wanted="RPAR"),
     Remedy("write == to compare; a definition, name = value, is a line of its own", kinds="EQUALS", wanted="RPAR"),
+    Remedy(_one_type, before=rf"{_DECLARED}\{{\s*[RC]M", after=r"\{(?P<sizes>[^{}\n]*)", kinds="LBRACE"),
+    Remedy(_one_type, before=rf"{_DECLARED}\s*", after=r"[(\[{]\s*[RC]M\s*(?P<sizes>[\[({][^\n]*?)?[\])}]"),
     Remedy(
         "a size is a name, a name and a number more or less, or a number: x::RV{{n}}, y::RV{{n + 1}}, A::RM{{n, 3}}",
         before=r"\w\{[^{}()\n]*",
