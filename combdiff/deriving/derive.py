@@ -18,7 +18,7 @@ from combdiff.language.parsing.parser import parse
 from combdiff.language.places import located_errors
 from combdiff.simplify.account import Progress, Step, Steps
 from combdiff.simplify.choose import index_names
-from combdiff.simplify.opened import opened_definitions
+from combdiff.simplify.lost import definitions_read
 from combdiff.simplify.stages import Simplifier
 from combdiff.terms.conditions.divided import divisors
 from combdiff.terms.conditions.guards import divides_by_zero
@@ -49,7 +49,7 @@ def derive(
         if mode == SIMPLIFIED:
             mode = marker_of(program) or mode
         simplifier = Simplifier(Gate(), expand, seconds=seconds, nodes=nodes, progress=progress)
-        simplifier.opened = opened_definitions(read, program)
+        simplifier.defined = definitions_read(read)
         simplifier.intervals = intervals_in(read)  # some are conditions in `program`
         return derived(text, mode, program, simplifier, name, symmetric, module.remarks)
 

@@ -53,10 +53,11 @@ from combdiff.simplify.laws.linear import real_parts_by_term, with_plain_parts
 from combdiff.simplify.laws.named_in_loops import with_names_in_loops
 from combdiff.simplify.laws.stationary import vanishing
 from combdiff.simplify.laws.vector_products import with_common_vectors, with_signs_turned
+from combdiff.simplify.lost import called_as_defined
 from combdiff.simplify.mirrored import in_both_orders
-from combdiff.simplify.opened import called_as_defined
 from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
-from combdiff.simplify.shifts import with_sums_shifted
+from combdiff.simplify.shifts.sums import with_sums_shifted
+from combdiff.simplify.shifts.values import is_function, is_product, with_values_at_shifts
 from combdiff.terms.conditions.divided import Divisor
 from combdiff.terms.conditions.guards import partial_values
 from combdiff.terms.conditions.kinks import with_whole_norms, without_needless_conditions
@@ -87,7 +88,7 @@ class Simplifier:
     `full_space` leaves the symmetries of the unknowns unused in the last derivative too, so that it holds outside of
     the symmetric subspace; without `collect`, common factors are not collected, in a result that is only run;
     `seconds` and `nodes` are the budget; `names`, `definitions` and `rank` are the user's index
-    names, the names of the user's definitions, and the parameters in order; `opened` are definitions that laws opened;
+    names, the names of the user's definitions, and the parameters in order; `defined` are the definitions themselves;
     `least` are the sizes that ranges have at least, because the program reads entries there, `read` those below which
     it has no value, because it reads entries at constants; `written` is the program, in whose order terms are put;
     `divided` is what it divides by in any case;
@@ -107,7 +108,7 @@ class Simplifier:
     collect: bool = True
     names: dict[Type, list[str]] = field(default_factory=dict)
     definitions: Collection[str] = ()
-    opened: Mapping[str, Term] = field(default_factory=dict)
+    defined: Mapping[str, Term] = field(default_factory=dict)
     rank: dict[Var, int] = field(default_factory=dict)
     least: Mapping[Domain, int] = field(default_factory=dict)
     read: Mapping[Domain, int] = field(default_factory=dict)
@@ -404,11 +405,19 @@ class Simplifier:
         if self.budget.over():
             return body, {}
         bindings, results = parts_of(with_sums_shifted(with_common_vectors(with_entries_together(body))))
+        bindings, results = self._at_shifts(bindings, results, is_function)
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
         bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
         # a definition that was recognised in a value may stand beside its inverse
         values = with_names_in_loops([(var, without_fractions_in_sums(value)) for var, value in bindings])
-        return let(values, tuple_of([*map(without_fractions_in_sums, results)])), families
+        results = [*map(without_fractions_in_sums, results)]
+        values, results = self._at_shifts(values, results, is_product)
+        return let(values, tuple_of(results)), families
+
+    def _at_shifts(
+        self, bindings: Sequence[tuple[Var, Term]], results: Sequence[Term], named: Callable[[Term], bool]
+    ) -> tuple[list[tuple[Var, Term]], list[Term]]:
+        return with_values_at_shifts(bindings, results, named, self.definitions, self.defined.values())
 
     def _diagonal(self, body: Term, kept: Collection[Var]) -> tuple[Term, dict[str, Family]]:
         """`body` without values that are 0 but on diagonals, their entries contracted where they are used."""
@@ -449,11 +458,12 @@ class Simplifier:
         (stated,) = asked_once([stated], infinite, bindings)
         together = with_entries_together(with_whole_norms(stated, dict(bindings)))
         given = {name for own in self.names.values() for name in own}
-        sizes = {d.name for v in self.rank for d in domains_of(v.kind) if d.sized}
+        domains = {d for v in self.rank for d in domains_of(v.kind)}
+        sizes = {d.name for d in domains if d.sized}
         result = ordered if together is ordered else order(together)
         result = rename_indices(result, names, sizes - given, self.budget.check)
         result = WrittenOrder.of(*self.written)(result) if last else result
-        return self._lettered(result, {*given, *sizes}) if last else result
+        return self._lettered(result, {*given, *(d.name for d in domains)}) if last else result
 
     def _turned(self, body: Term) -> Term:
         """`body` with v × u for −(u × v), but for the definitions of the program."""
@@ -471,9 +481,9 @@ class Simplifier:
         taken = {*given, *names_in(body), *(v.name for v in self.rank)}
         if not isinstance(body, Let):
             return body
-        values, results, again = called_as_defined(body.bindings, [body.body], self.opened, self.definitions)
+        values, results, again = called_as_defined(body.bindings, [body.body], self.defined, self.definitions)
         own = {*self.definitions, *again}
-        bindings, (result,) = with_letters(values, results, own, taken, self.opened.keys() - again)
+        bindings, (result,) = with_letters(values, results, own, taken, self.defined.keys() - again)
         return Let(tuple(bindings), result)
 
     def _placed(self, body: Term, kept: Collection[Var], unused: Collection[Var]) -> tuple[Term, dict[str, Family]]:

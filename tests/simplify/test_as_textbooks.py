@@ -116,8 +116,8 @@ FORMS = {
         "2 * V * sum(i, S(i) * (v(i) - V * S(i) / (K + S(i))) / (K + S(i))^2)"
     ),
     "(e::R) -> (x::RV{n}) -> sum(i, i + 1 < n, sqrt((x(i + 1) - x(i))^2 + e))": (
-        "i -> where(1 <= i, (x(i) - x(i - 1)) / sqrt((x(i) - x(i - 1))^2 + e)) - "
-        "where(i + 2 <= n, (x(i + 1) - x(i)) / sqrt((x(i + 1) - x(i))^2 + e))"
+        "begin v = (i::N{n - 1}) -> (x(i + 1) - x(i)) / sqrt((x(i + 1) - x(i))^2 + e) "
+        "(i::N{n}) -> where(1 <= i, v(i - 1)) - where(i + 2 <= n, v(i)) end"
     ),
     "(q::R, y::RV) -> (f::RV) -> mean(i, max(q * (y(i) - f(i)), (q - 1) * (y(i) - f(i))))": (
         "i -> (1/2 - q - 1/2 * sign(y(i) - f(i))) / n"

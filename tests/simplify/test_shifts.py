@@ -6,7 +6,7 @@ import pytest
 
 import combdiff as cd
 from combdiff.arrays import ops
-from combdiff.simplify.shifts import with_sums_shifted
+from combdiff.simplify.shifts.sums import with_sums_shifted
 from combdiff.terms.terms import App, Sum, add, fresh, mul, neg, subterms, total
 from combdiff.terms.types import REAL, Domain, Index, Map
 

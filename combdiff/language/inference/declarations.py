@@ -310,7 +310,7 @@ def _with_as_many(name: str, sizes: Sequence[str], wanted: int) -> str:
     """What to write for a type with too many sizes or too few."""
     if len(sizes) < wanted:
         other = next(n for n in "mk" if n not in sizes)
-        square, others = ", ".join(sizes * wanted), ", ".join([*sizes, other])
+        square, others = ", ".join([*sizes] * wanted), ", ".join([*sizes, other])
         return f"write {name}{{{square}}} for a square matrix, {name}{{{others}}} for another one"
     written = f"write {name}{{{', '.join(sizes[:wanted])}}}"
     return f"{written}, or {name[0]}M{{{', '.join(sizes)}}} for a matrix" if name in ("RV", "CV") else written

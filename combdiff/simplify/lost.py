@@ -1,7 +1,8 @@
-"""Gives a value of a result the name of the user's definition that it equals, if a law has opened the definition.
+"""Gives a value of a result the name of the user's definition that it equals, if the result has lost the definition.
 
 A program defines p = exp(-D(i, j)) / sum(k, exp(-D(i, k))), and reads it where a stable form takes its place,
-softmax(k, -D(i, k))(j). If the result has a name for this softmax, that is p, with the slots of p.
+softmax(k, -D(i, k))(j). If the result has a name for this softmax, that is p, with the slots of p. So it is for
+r = sqrt(x^2 + y^2), whose derivative x / sqrt(x^2 + y^2) is written without r.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ MOST_SLOTS = 3
 """Slots of a value whose orders are tried."""
 
 
-def opened_definitions(read: Term, program: Term) -> dict[str, Term]:
-    """The definitions of a program that it has no longer when its stable forms are found, as these write them.
+def definitions_read(read: Term) -> dict[str, Term]:
+    """The definitions of a program, with stable forms, by their names; loops and names that are used twice left out.
 
     >>> from combdiff.language.inference.infer import infer
     >>> from combdiff.language.parsing.parser import parse
-    >>> read = infer(parse("(x::RV) -> begin; p = i -> 1 / (1 + exp(x(i))); sum(i, log(p(i))); end"))
-    >>> [*opened_definitions(read, with_stable_forms(read))]
+    >>> [*definitions_read(infer(parse("(x::RV) -> begin; p = i -> 1 / (1 + exp(x(i))); sum(i, log(p(i))); end")))]
     ['p']
     """
-    left = {var.name for t in subterms(program, Let) for var, _ in t.bindings}
     found = [binding for t in subterms(read, Let) for binding in t.bindings]
     names = [var.name for var, _ in found]
     return {
         var.name: with_stable_forms(value)
         for var, value in found
-        if var.name not in left and names.count(var.name) == 1 and not isinstance(value, Loop)
+        if names.count(var.name) == 1 and not isinstance(value, Loop)
     }
 
 
 def called_as_defined(
-    bindings: Sequence[Binding], results: Sequence[Term], opened: Mapping[str, Term], own: Collection[str]
+    bindings: Sequence[Binding], results: Sequence[Term], defined: Mapping[str, Term], own: Collection[str]
 ) -> tuple[list[Binding], list[Term], set[str]]:
-    """The values and results with the name of an opened definition for a value that equals it, and these names.
+    """The values and results with the name of a lost definition for a value that equals it, and these names.
 
     Values whose names are in `own` keep them.
     """
     known = {(var.name, var.kind): var for var, _ in bindings}
     renamed: dict[Var, Term] = {}
-    left = dict(opened)
+    bound = {var.name for var, _ in bindings if var.name in own}
+    left = {name: value for name, value in defined.items() if name not in bound}
+    again: set[str] = set()
     found: list[Binding] = []
     for var, value in bindings:
         value = substitute(value, renamed) if renamed else value
@@ -58,9 +59,10 @@ def called_as_defined(
             continue
         name, order = met
         left.pop(name)
+        again.add(name)
         binding, renamed[var] = _called(name, var, value, order)
         found.append(binding)
-    return found, [substitute(t, renamed) if renamed else t for t in results], opened.keys() - left.keys()
+    return found, [substitute(t, renamed) if renamed else t for t in results], again
 
 
 def _called(name: str, var: Var, value: Term, order: tuple[int, ...]) -> tuple[Binding, Term]:
