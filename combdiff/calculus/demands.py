@@ -25,7 +25,7 @@ from combdiff.terms.conditions.guards import (
     under,
     unguarded,
 )
-from combdiff.terms.conditions.ordering import existing, united
+from combdiff.terms.conditions.ordering import existing, never_exceeds, united
 from combdiff.terms.terms import (
     Add,
     App,
@@ -181,4 +181,6 @@ def _spoken(use: Use, value: Term, later: Collection[Var]) -> Guard:
         else:
             ties.append(Condition(p, a, equal=True))
     guard = tuple(c for c in use.guard if c.free.isdisjoint(later))
-    return tuple(c.at(own) for c in existing(guard, use.bound.difference(own), ties))
+    spoken = (c.at(own) for c in existing(guard, use.bound.difference(own), ties))
+    # a range may be so short that it says what the condition does
+    return tuple(c for c in spoken if c.equal or not never_exceeds(c.left, c.right))

@@ -80,8 +80,9 @@ def test_definitions_of_the_program_keep_their_names() -> None:
     """Two that differ by a step stay, however one of them is read."""
     d = cd.grad(
         RING + "(x::(Z) -> R) -> begin a = i -> exp(x(i + 1) - x(i)); b = i -> exp(x(i) - x(i - 1))\n"
-        "sum(i::Z, a(i)^2 + a(i) * b(i) + sin(b(i))) end"
+        "sum(i::Z, a(i)^2 + a(i) * b(i) + sin(b(i)) * exp(x(i + 2) - x(i + 1))^3) end"
     )
+    assert str(d).count("exp(") == 2
     assert "a = (i::Z) -> exp(x(i + 1) - x(i))" in str(d) and "b = (i::Z) -> exp(x(i) - x(i - 1))" in str(d)
     assert d.check()
 
@@ -92,3 +93,24 @@ def test_a_value_that_is_another_one_a_step_on_is_left_out() -> None:
     )
     assert str(d).count("sqrt(") == 1
     assert d.check()
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 3), (2, 2), (3, 1), (3, 5), (7, 5)])
+def test_an_array_that_is_shorter_along_two_axes_is_read_in_slices(sizes: tuple[int, int]) -> None:
+    d = cd.simplified(
+        "(Q::RM{n - 1, m - 1}, k::RM{n, m}) -> (i::N{n}, j::N{m}) -> "
+        "where(1 <= i and j < m - 1, k(i, j) / Q(i - 1, j)^3) + where(i < n - 1 and 1 <= j, k(i, j) * Q(i, j - 1))"
+    )
+    source = d.source()
+    assert "arange" not in source and "np.where" not in source
+    rng = np.random.default_rng(7)
+    k, Q = rng.uniform(1, 2, sizes), rng.uniform(1, 2, (sizes[0] - 1, sizes[1] - 1))
+    expected = np.zeros(sizes)
+    expected[1:, :-1] += k[1:, :-1] / Q**3
+    expected[:-1, 1:] += k[:-1, 1:] * Q
+    np.testing.assert_allclose(d.compile()(Q, k), expected)
+
+
+def test_a_value_that_its_range_keeps_where_it_is_read_has_no_condition() -> None:
+    source = cd.hvp(FORMS["total variation"][0]).source()
+    assert "np.where" not in source and "arange" not in source

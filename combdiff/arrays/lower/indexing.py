@@ -198,6 +198,7 @@ def entry(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> Value:
     array, forms = _pick(arrays, array, forms)
     array, forms = _turn(arrays, array, forms)
     array, forms = _looked_through(arrays, array, forms)
+    array, forms = _slid(arrays, array, forms)
     labels = tuple(v for f in forms if (v := f.bare) is not None)
     if len(labels) == array.rank and all(domain_of(v) == d for v, d in zip(labels, array.domains, strict=True)):
         if len(set(labels)) == len(labels):
@@ -269,6 +270,33 @@ def _looked_through(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tup
         array = arrays.builder.step(ops.Window(axis, start), (array,), domains)
         seen[axis] = Affine(((var, 1),))
     return array, seen
+
+
+def _slid(arrays: Arrays, array: Step, forms: Sequence[Affine]) -> tuple[Step, Sequence[Affine]]:
+    """Several slots that hold an index, or k + c, of a range with a few values more, each of them gathered by itself.
+
+    Where a condition keeps the places in range, each of these gathers is a slice.
+    """
+    axes = [axis for axis, form in enumerate(forms) if _slides(form, array.domains[axis], forms)]
+    if len(axes) < 2:
+        return array, forms
+    seen = list(forms)
+    for axis in axes:
+        var = forms[axis].variables[0]
+        places = position(arrays, forms[axis], array.domains[axis])
+        domains = [domain_of(var) if n == axis else d for n, d in enumerate(array.domains)]
+        slots = tuple((0,) if n == axis else None for n in range(array.rank))
+        array = arrays.builder.step(ops.Gather(slots, 1), (array, places.step), domains, array.complex)
+        seen[axis] = Affine(((var, 1),))
+    return array, seen
+
+
+def _slides(form: Affine, domain: Domain, forms: Sequence[Affine]) -> bool:
+    match form.coefficients:
+        case ((Var() as v, 1),) if sum(v in f.variables for f in forms) == 1:
+            return bool(domain_of(v).fewer(domain)) and leaves(form, domain)
+        case _:
+            return False
 
 
 def _is_part(v: Var, by: int, domain: Domain) -> bool:

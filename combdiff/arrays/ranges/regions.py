@@ -193,8 +193,7 @@ class Regions:
             return region if inner is not None else (*region[:axis], WHOLE, *region[axis + 1 :])
         moved = move(step)
         if moved is not None:
-            only = tuple(interval if axis == moved.axis else WHOLE for axis, interval in enumerate(region))
-            return everywhere(step) if moved.read(only) is None else only
+            return everywhere(step) if moved.read(region) is None else region
         labels = cut_labels(step)
         return tuple(
             interval if label in labels and _fits(step, axis, interval) else WHOLE

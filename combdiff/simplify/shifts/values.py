@@ -57,9 +57,6 @@ from combdiff.terms.types import Domain, Index, Map, Number, is_periodic
 
 Binding = tuple[Var, Term]
 
-SHORTEST = 6
-"""Names that a part is written with before it can be worth one of its own."""
-
 WORTH = 2
 """Names that a new value has to save."""
 
@@ -207,8 +204,6 @@ class Shared:
         size, entry = words(first.term, {}), 1 + len(first.indices)
         definition = size + 2 * entry - 1
         others = sum(m.name is not None and m.name.name not in own for m in self.members[1:])
-        if size < SHORTEST and self.name is None:
-            return 0.0
         uses = sum(counts[m.part.term] - (m.name is not None) for m in self.members)
         return uses * (size - entry) + others * definition - (definition + WORTH if self.name is None else 0)
 
