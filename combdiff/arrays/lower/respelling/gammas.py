@@ -75,23 +75,12 @@ def with_gammas_together(t: Term) -> Term:
             case Mul() if not is_complex(u.type):
                 parts = _Parts.of(factors_of(opened(u, values)))
                 return parts.joined() if parts.is_quotient else u
-            case Call("log", (Mul(factors),)) if not is_complex(u.type):
-                return _logarithm(factors) or u
             case Reduce("logsumexp" | "softmax"):
                 return _with_weights_apart(u, opened(u.mark, values))
             case _:
                 return u
 
-    return Traverser(visit, Mul, Call, Reduce)(t)
-
-
-def _logarithm(factors: Sequence[Term]) -> Term | None:
-    """The logarithm of a product with exponentials, which underflow where it does not."""
-    exponents = {f: u for f in factors if (u := exponent(f)) is not None}
-    if not exponents:
-        return None
-    rest = mul(*(f for f in factors if f not in exponents))
-    return add(*exponents.values(), ZERO if rest == ONE else call("log", rest))
+    return Traverser(visit, Mul, Reduce)(t)
 
 
 def _with_weights_apart(t: Reduce, mark: Term) -> Term:
