@@ -12,7 +12,7 @@ from math import inf
 
 from combdiff.terms.arithmetic import add, content, mul, neg, number, power, split_coefficient
 from combdiff.terms.branches import above_zero, at_least_zero, is_scale, leaves_them_at
-from combdiff.terms.laws.exponentials import logarithm
+from combdiff.terms.laws.exponentials import logarithm, sigmoid
 from combdiff.terms.laws.powers import HALF, is_real_number
 from combdiff.terms.nodes import (
     MINUS_ONE,
@@ -86,8 +86,8 @@ def call(primitive: str, *args: Term) -> Term:
             return Const(abs(real) if primitive == "abs" else Fraction((real > 0) - (real < 0)))
         case (("abs" | "abs2" | "sign" | "relu" | "max" | "min"), _) if found := _of_known_sign(primitive, *args):
             return found
-        case "exp", (Const() as c,) if c == ZERO:
-            return ONE
+        case "exp", (u,) if (made := _exponential(u)) is not None:
+            return made
         case "real", (Reduce("logdet", of),):
             return Reduce("logabsdet", of)
         case "log", (u,) if (made := _logarithm(u)) is not None:
@@ -127,6 +127,17 @@ def _of_known_sign(primitive: str, u: Term, *others: Term) -> Term | None:
             return u if at_least_zero(u) else None
         case "sign", _:
             return ONE if above_zero(u) else None
+        case _:
+            return None
+
+
+def _exponential(u: Term) -> Term | None:
+    """exp(0) is 1, and exp(−n softplus(v)) is σ(−v)^n."""
+    match u:
+        case Const():
+            return ONE if u == ZERO else None
+        case Mul((Const() as c, Call("softplus", (v,)))) if c.real < 0 and not c.imag:
+            return power(sigmoid(neg(v)), neg(c))
         case _:
             return None
 

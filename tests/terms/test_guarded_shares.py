@@ -163,10 +163,10 @@ FORMS = {
     ),
     # shares are 0 where the condition does not hold, and these are not
     "(A::RM) -> (t, s) -> exp(A(t, s)) / sum(u, u <= t, exp(A(t, u)))": (
-        "(t, s) -> exp(A(t, s)) / sum(u, where(u <= t, exp(A(t, u))))"
+        "(t, s) -> exp(A(t, s) - logsumexp(u, u <= t, A(t, u)))"
     ),
     "(A::RM) -> (t, s) -> where(s <= t, exp(A(t, s))) / sum(u, u >= t, exp(A(t, u)))": (
-        "(t, s) -> where(s <= t, exp(A(t, s))) / sum(u, where(t <= u, exp(A(t, u))))"
+        "(t, s) -> where(s <= t, exp(A(t, s) - logsumexp(u, t <= u, A(t, u))))"
     ),
     # what does not stand under the condition of the sum adds exp(0)
     "(A::RM{n, n}) -> t -> exp(A(t, t) - logsumexp(u, where(u <= t, A(t, u))))": (

@@ -43,6 +43,7 @@ from combdiff.arrays.lower.inner.running import tied
 from combdiff.arrays.lower.inner.solving import Solving, with_equations
 from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, over_ties, place_of, reduced
+from combdiff.arrays.lower.respelling.gammas import with_gammas_together
 from combdiff.arrays.lower.respelling.groups import with_groups_apart
 from combdiff.arrays.lower.respelling.respelled import respelled
 from combdiff.arrays.lower.signature import (
@@ -161,7 +162,7 @@ class _Lowering(Looping, Guarding):
         shared: Shared | None = None,
     ) -> None:
         parts = by_components(program)
-        term = with_exponentials_together(parts.term)
+        term = with_exponentials_together(with_gammas_together(parts.term))
         self.result: Result = with_definitions_once(with_equations(result_of(term)))
         self.sizes = guessed_sizes(term) | dict(sizes)
         Solving.__init__(self, lambda f, taken: lower(f, self.sizes, taken, names), unknowns, names)

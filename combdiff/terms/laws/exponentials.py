@@ -28,14 +28,20 @@ from combdiff.terms.types import is_complex
 
 
 def may_meet_exponentials(factor: Term) -> bool:
-    """Whether a factor may become another one beside exponentials: σ(t), exp(t), and cosh(t).
+    """Whether a factor may become another one beside exponentials: σ(t), its roots, exp(t), and cosh(t).
 
     >>> from combdiff.terms.nodes import fresh
     >>> from combdiff.terms.types import REAL
     >>> may_meet_exponentials(Call("sigmoid", (fresh("x", REAL),)))
     True
     """
-    return isinstance(factor, Call) and factor.primitive in ("sigmoid", "exp", "cosh")
+    match factor:
+        case Pow(Call("sigmoid", _), Const()):
+            return True
+        case Call(name, _):
+            return name in ("sigmoid", "exp", "cosh")
+        case _:
+            return False
 
 
 def logarithm(t: Term) -> Term | None:
@@ -95,6 +101,8 @@ def _meets(factor: Term, powers: dict[Term, int]) -> bool:
     match factor:
         case Call("sigmoid", (t,)):
             laws: Iterator[Law] = (law for other in [*powers] for law in _beside_sigmoid(factor, other, t))
+        case Pow(Call("sigmoid", (t,)), Const() as r):
+            laws = (law for other in [*powers] for law in _beside_root(factor, other, mul(r, t)))
         case Call("exp", (u,)):
             laws = (law for other in [*powers] for law in _beside_exponential(factor, other, u))
         case Call("cosh", (t,)):
@@ -106,12 +114,21 @@ def _meets(factor: Term, powers: dict[Term, int]) -> bool:
 
 
 def _beside_sigmoid(own: Term, other: Term, t: Term) -> Iterator[Law]:
-    """exp(−k t)^n σ(t) is σ(−t) where k n is 1, and (1 + exp(−t)) σ(t) is 1."""
+    """exp(−k t)^n σ(t) is σ(−t) where k n is 1, exp(−k t) σ(t)^k is σ(−t)^k, and (1 + exp(−t)) σ(t) is 1."""
     match other:
         case Call("exp", (u,)) if not is_complex(u.type) and (n := _ratio(opposite(t), u)):
             yield Law({own: 1, other: n}, {sigmoid(opposite(t)): 1})
+        case Call("exp", (u,)) if not is_complex(u.type) and (n := _ratio(u, opposite(t))) > 1:
+            yield Law({own: n, other: 1}, {sigmoid(opposite(t)): n})
         case Add() if (v := exponent_beside_one(other)) is not None and are_opposite(v, t):
             yield Law({own: 1, other: 1}, {})
+
+
+def _beside_root(own: Pow, other: Term, u: Term) -> Iterator[Law]:
+    """σ(t)^r exp(−r t) is σ(−t)^r, where u is r t."""
+    match own.base, other:
+        case Call(_, (t,)), Call("exp", (v,)) if are_opposite(u, v):
+            yield Law({own: 1, other: 1}, {Pow(sigmoid(opposite(t)), own.exponent): 1})
 
 
 def _beside_exponential(own: Term, other: Term, u: Term) -> Iterator[Law]:
@@ -122,10 +139,30 @@ def _beside_exponential(own: Term, other: Term, u: Term) -> Iterator[Law]:
     if isinstance(other, Call) and other.primitive == "exp" and are_opposite(u, other.args[0]):
         yield Law({own: 1, other: 1}, {})
         yield Law({own: -1, other: -1}, {})
-    elif not is_complex(u.type) and isinstance(other, Add) and (found := _two_exponentials(other)) is not None:
-        for (v, above), rest in (found, found[::-1]):
-            if (n := _ratio(v, u)) > 0:
-                yield Law({own: n, other: -1}, {_divided(v, above, *rest): -1})
+    elif not is_complex(u.type):
+        yield from _below_exponential(own, other, u)
+
+
+def _below_exponential(own: Term, other: Term, u: Term) -> Iterator[Law]:
+    """exp(u)^n/(p + q exp(n u)), exp(n v)/(p + q exp(v))^n, and their like with a root below."""
+    match other:
+        case Add():
+            inner, root = other, 1
+        case Call("sqrt", (Add() as inner,)):
+            root = 2
+        case _:
+            return
+    found = None if is_complex(inner.type) else _two_exponentials(inner)
+    if found is None:
+        return
+    for (v, above), rest in (found, found[::-1]):
+        whole = mul(number(root), u)
+        divided = _divided(v, above, *rest)
+        made = divided if root == 1 else Call("sqrt", (divided,))
+        if (n := _ratio(v, whole)) > 0:
+            yield Law({own: n, other: -1}, {made: -1})
+        elif (n := _ratio(whole, v)) > 1:
+            yield Law({own: 1, other: -n}, {made: -n})
 
 
 @dataclass(frozen=True, slots=True)

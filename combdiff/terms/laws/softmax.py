@@ -88,19 +88,25 @@ def with_softmax(program: Term) -> Term:
     bindings = [b for t in subterms(program, Let) for b in t.bindings]
     while more := [(v, e) for v, e in bindings if v not in values and _is_of_exponentials(e, values)]:
         values.update(more)
+    # a share has to be seen before the sum below it is a logarithm
+    stable = _rewritten(_rewritten(program, values, _stable), values, _without_sums_below)
+    bindings = [b for t in subterms(stable, Let) for b in t.bindings]
+    (once,) = asked_once([stable], partial_values(bindings), bindings)
+    return once
+
+
+def _rewritten(program: Term, values: Mapping[Var, Term], law: Callable[[Term, Mapping[Var, Term]], Term]) -> Term:
+    """`program` with a law used everywhere, where logarithms that are defined keep their names."""
     logarithms = {v: _in_place_of(v, value, values) for v, value in values.items() if _is_logarithm(body_of(value))}
 
     def visit(t: Term) -> Term:
-        made = _stable(t, values)
+        made = law(t, values)
         if made is not t and logarithms:
             read = _read(t, values)
             made = closed(made, {v: value for v, value in logarithms.items() if v in read})
         return _without_unread(made)
 
-    stable = Traverser(visit)(program)
-    bindings = [b for t in subterms(stable, Let) for b in t.bindings]
-    (once,) = asked_once([stable], partial_values(bindings), bindings)
-    return once
+    return Traverser(visit)(program)
 
 
 def _may_overflow(t: Term) -> bool:
@@ -121,7 +127,7 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
             made = logarithm(opened(u, values, _in_place))
         case Call("log1p", (u,)):
             made = logarithm(add(ONE, opened(u, values, _in_place)))
-        case Mul() | Pow(Add(), _):
+        case Mul() | Pow(Add() | Call("sqrt") | Var() | App(Var()), _):
             of = _with_equal_factors_met(opened(t, values, _in_place))
             made = _quotient(of) if isinstance(of, Mul | Pow) else None
             made = made or _guarded_share(of)
@@ -129,6 +135,8 @@ def _stable(t: Term, values: Mapping[Var, Term]) -> Term:
             made = with_tanh(t) or other_tail(t) or without_softplus(t)
         case Call("exp", (Add() as u,)):
             made = _exponential(opened(u, values, _in_place))
+        case Reduce("maximum" | "minimum") | App(Reduce("ties"), _):
+            made = _of_increasing(t, values)
         case Indicator() | Delta():
             made = _guarded_share(opened(t, values, _in_place))
         case Reduce("logsumexp") if (found := _Exponentials.of_logarithm(t)) is not None:
@@ -167,6 +175,19 @@ def _in_the_same_order(t: Term, indices: Sequence[Var]) -> Term:
             return _in_the_same_order(mul(*kept), indices) if len(kept) < len(factors) else t
         case _:
             return t
+
+
+def _of_increasing(t: Reduce | App, values: Mapping[Var, Term]) -> Term | None:
+    """The largest exp(u) as exp of the largest u, and where it is, as where the largest u is; None of other numbers."""
+    whole = t.function if isinstance(t, App) else t
+    assert isinstance(whole, Reduce), "what is matched"
+    match opened(whole.body, values, _in_place):
+        case Call("exp", (u,)) if whole.mark == ONE and not is_complex(u.type):
+            pass
+        case _:
+            return None
+    made = reduction(whole.kind, whole.indices, ONE, u)
+    return apply(made, *t.args) if isinstance(t, App) else call("exp", made)
 
 
 def _quotient(t: Mul | Pow) -> Term | None:
@@ -520,6 +541,11 @@ class _Exponentials:
         made, rest = self.reduced("logsumexp")
         return add(made, rest) if self.outside == ONE else add(made, rest, call("log", self.outside))
 
+    def scaled(self, by: Term) -> Term:
+        """The sum times exp(by)."""
+        own = _exponential_of(add(*flat(add(self.exponent, by))), self.conditions)
+        return mul(self.outside, total(self.indices, under(self.conditions, mul(self.weight, own))))
+
     def share(self, t: Term) -> Term | None:
         """`t` divided by the sum, if it is a product with one of the exponentials; or a sum of such products."""
         if isinstance(t, Sum):
@@ -699,6 +725,101 @@ def _over_more_than_a_sum(factors: Sequence[Term]) -> Term | None:
         if v != ZERO:
             return mul(rest, call("exp", sub(v, mul(times, softplus(neg(u))))))
     return None
+
+
+def _without_sums_below(t: Term, values: Mapping[Var, Term]) -> Term:
+    """A product or a power without sums of exponentials to a power below 0."""
+    if not isinstance(t, Mul | Pow) or is_complex(t.type):
+        return t
+    of = _with_equal_factors_met(opened(t, values, _in_place))
+    return _over_sums(factors_of(of)) or t
+
+
+def _over_sums(factors: Sequence[Term]) -> Term | None:
+    """exp(u)/Σ exp(v) as exp(u − logsumexp(v)), also with Σ exp(u) above: one of them over- or underflows alone.
+
+    Of a sum above with weights that may be below 0, each term is divided by the sums below; and terms that are divided
+    by sums of their own take up the exponentials before them.
+    """
+    conditions, factors = _conditions_of_exponentials([g for f in factors for g in _taken_apart(f)])
+    found = {f: u for f in factors if not _is_divided(f) and (u := exponent(f) or _of_power_of_sum(f)) is not None}
+    logarithms = {f: add(*flat(u)) for f, u in found.items()}
+    if not any(_divides(f, u) for f, u in logarithms.items()) and not (logarithms and any(map(_is_divided, factors))):
+        return None
+    if len(factors) == 1 and at_least_zero(neg(_exponent_in(factors[0]))):
+        # where all terms are 0, the inverse is out of range, too
+        return None
+    whole = add(*logarithms.values())
+    others = [f for f in factors if f not in logarithms]
+    for n, f in enumerate(others):
+        base, times = _repeated(f)
+        if (signed := _Exponentials.of(base)) is not None:
+            left = [*others[:n], *others[n + 1 :]]
+            scaled = signed.scaled(mul(power(times, MINUS_ONE), whole))
+            return under(conditions, mul(*left, power(scaled, times)))
+    return under(conditions, mul(*others, _exponential_of(whole, conditions)))
+
+
+def _taken_apart(f: Term) -> Sequence[Term]:
+    """The factors of a whole power of a product, each with its power."""
+    match f:
+        case Pow(Mul(factors), Const() as n) if n.is_integer:
+            return [power(g, n) for g in factors]
+        case _:
+            return (f,)
+
+
+def _is_divided(f: Term) -> bool:
+    """Whether it is a sum of exponentials of which each is divided by a sum."""
+    return _has_logarithm_below(_exponent_in(f)) and not isinstance(f, Pow)
+
+
+def _conditions_of_exponentials(factors: Sequence[Term]) -> tuple[Guard, list[Term]]:
+    """The conditions that exponentials stand under, and all factors: what is beside an exponential is 0 with it."""
+    conditions: Guard = ()
+    found: list[Term] = []
+    for f in factors:
+        own, core = held(f)
+        if own and any(exponent(g) is not None for g in factors_of(core)):
+            conditions = (*conditions, *own)
+            found += factors_of(core)
+        else:
+            found.append(f)
+    return conditions, found
+
+
+def _divides(f: Term, logarithm_: Term) -> bool:
+    """Whether it is a sum to a power below 0, or the exponential of what is less the logarithm of a sum."""
+    if exponent(f) is None:
+        return isinstance(f, Pow) and isinstance(f.exponent, Const) and f.exponent.real < 0
+    return _has_logarithm_below(logarithm_)
+
+
+def _has_logarithm_below(t: Term) -> bool:
+    """Whether the logarithm of a sum is subtracted in it."""
+    parts = map(split_coefficient, terms_of(t))
+    return any(isinstance(u, Reduce) and u.kind == "logsumexp" and c.real < 0 for c, u in parts)
+
+
+def _exponential_of(t: Term, conditions: Guard = ()) -> Term:
+    """exp(t), as a share if it is one."""
+    return _exponential(t, conditions) or call("exp", t)
+
+
+def _of_power_of_sum(f: Term) -> Term | None:
+    """log of a power of Σ exp(u), or of Π exp(u), which is above 0."""
+    if isinstance(f, Reduce) and f.kind == "prod":
+        return _of_part(f)
+    depends_on_data = any(not isinstance(v.kind, Index) for v in _exponent_in(f).free)
+    return _of_part(f) if depends_on_data else None
+
+
+def _exponent_in(f: Term) -> Term:
+    """The u of a power or a root of Σ exp(u), and 0 of other terms."""
+    while isinstance(f, Pow) or (isinstance(f, Call) and f.primitive == "sqrt"):
+        f = f.base if isinstance(f, Pow) else f.args[0]
+    found = _Exponentials.of(f)
+    return ZERO if found is None else found.exponent
 
 
 def _inverse_of_sum(f: Term) -> Term | None:

@@ -249,38 +249,46 @@ def _taken_apart(factors: Sequence[Term], logarithm: Logarithm) -> Term | None:
 
 def _divides(f: Term) -> bool:
     match f:
-        case Call("sigmoid", _):
+        case Call("sigmoid", _) | Pow(Call("sigmoid", _), Const()):
             return True
-        case Pow(Add(terms), Const() as n):
-            return n.real < 0 and any(exponential(u)[0] != ZERO for u in terms)
         case Call("exp", (u,)):
             return _has_softplus(u)
         case _:
-            return False
+            found = _below(f)
+            return found is not None and any(exponential(u)[0] != ZERO for u in found[0].terms)
+
+
+def _below(f: Term) -> tuple[Add, Const] | None:
+    """(u, n) of u^n for a sum u and n < 0, where 1/√u has n = −1/2."""
+    match f:
+        case Pow(Add() as u, Const() as n) if n.real < 0 and not n.imag:
+            return u, n
+        case Pow(Call("sqrt", (Add() as u,)), Const() as n) if n.real < 0 and not n.imag:
+            return u, number(n.real / 2)
+        case _:
+            return None
 
 
 def _one_exponential(factors: Sequence[Term], logarithm: Logarithm) -> Term | None:
     """exp(w)/(exp(u) + exp(v) + …) as exp(w − log(exp(u) + exp(v) + …)), of three exponentials or more.
 
-    Of two, the laws of products leave one (`exponentials.py`).
+    Of two, the laws of products leave one (`exponentials.py`), but of those under a root.
     """
     w, rest = exponential(mul(*factors))
     w = _spread(w)
     if _has_softplus(w) and sum(exponent(f) is not None for f in factors) > 1:
         return mul(rest, call("exp", w))
     for n, f in enumerate(factors):
-        match f:
-            case Pow(Add() as below, Const() as power) if power.real < 0 and not power.imag:
-                pass
-            case _:
-                continue
-        if len({exponential(u)[0] for u in below.terms}) < 3:
+        if (found := _below(f)) is None:
+            continue
+        below, times = found
+        if len({exponential(u)[0] for u in below.terms}) < (3 if times.is_integer else 2):
             continue
         whole = logarithm_of_sum(below, logarithm)
         if whole is not None:
             others = [*factors[:n], *factors[n + 1 :]]
             w, rest = exponential(mul(*others))
-            return mul(rest, call("exp", _spread(add(w, mul(power, whole)))))
+            return mul(rest, call("exp", _spread(add(w, mul(times, whole)))))
     return None
 
 
