@@ -297,3 +297,12 @@ def test_a_sum_of_five_thousand_terms_and_a_deep_term_are_printed():
     for _ in range(3000):
         deep = call("exp", add(deep, ONE))
     assert expression_text(deep).count("exp") == 3000
+
+
+def test_a_sum_is_broken_at_its_signs_though_a_short_term_comes_first() -> None:
+    text = "x -> sum(c, s(i, c) * s(j, c)) + d / h - sum(c, (x(i, c) - x(j, c))^2) / h^2"
+    assert wrapped(text, 50).split("\n") == [
+        "x ->",
+        "    sum(c, s(i, c) * s(j, c)) + d / h -",
+        "    sum(c, (x(i, c) - x(j, c))^2) / h^2",
+    ]

@@ -89,14 +89,16 @@ class _Line:
     def _filled(self, start: int, end: int, firsts: list[int], indent: int, column: int) -> str:
         """The parts of a sum, product or list, as many to a line as fit; `firsts` numbers the first sign of each."""
         places = [start, *(self.signs[n - 1][1] for n in firsts[1:]), end]
-        text, at, before = "", column, self.width
+        text, at, line, before = "", column, column, 0
         for n, (a, b) in enumerate(pairwise(places)):
             flat = self.text[a:b].rstrip()
             fits = at + len(flat) + (n > 0) <= self.width
-            opened = not fits and (before < 2 * _INDENT or indent + len(flat) > self.width)
-            # a long part stays behind a short one, as 4 * sum(…)
-            if n and not fits and not (opened and before < 2 * _INDENT):
-                text, at = text + "\n" + " " * indent, indent
+            # a long part stays behind a short one that it is multiplied by, or that begins the line: 4 * sum(…)
+            multiplied = n > 0 and self.signs[firsts[n] - 1][2] in ("*", "/")
+            behind = n > 0 and (before if multiplied else at - line) < 2 * _INDENT
+            opened = not fits and (behind or indent + len(flat) > self.width)
+            if n and not fits and not behind:
+                text, at, line = text + "\n" + " " * indent, indent, indent
             elif n:
                 text, at = text + " ", at + 1
             piece = self._part(a, b, firsts, n, indent, at) if opened else flat
