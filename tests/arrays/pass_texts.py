@@ -119,6 +119,11 @@ CASES: dict[str, Case] = {
         " + sum((n, m), indicator(m + 1, n, s(n) * s(m))); end",
         {"X": (6, 2)},
     ),
+    "lower_sums_first": Case(
+        RING + "(P::(Z) -> C, s::(N{f}) -> Z, m::(N{f}, Z) -> R) -> (x::(Z) -> C) ->"
+        " sum((a, k::Z), (abs2(sum(j, P(j) * x(j + s(a)) * exp(-2 * pi * im * k * j / size(Z)))) - m(a, k))^2)",
+        {"s": (3,), "x": (6,)},
+    ),
     "lower_equation": Case(
         "(b::RV) -> begin; u = root((u::RV) -> i -> u(i) + u(i)^3 - b(i)); sum(i, u(i)^2); end", {"b": (4,)}
     ),

@@ -262,10 +262,16 @@ def solution(
     return None
 
 
-def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Var, Term, list[Guarded]] | None:
+_FEW = 2
+"""Entries are added at their places rather than read for each place, if there are so many times as many places."""
+
+
+def solution_at_entries(
+    condition: Condition, summed: Sequence[Var], sizes: Mapping[Domain, int]
+) -> tuple[Var, Term, list[Guarded]] | None:
     """What a condition with entries of an array of integers says of an index, and where it is in range.
 
-    δ(J(e) + 1, d, …) says that d is J(e) + 1, where that is a value of d.
+    δ(J(e) + 1, d, …) says that d is J(e) + 1, where that is a value of d. An index with few values is solved for last.
     """
     try:
         forms = [affine(side) for side in condition]
@@ -274,7 +280,8 @@ def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Va
     atoms = dict.fromkeys(atom for form in forms for atom, _ in form.coefficients)
     if not any(isinstance(atom, App) for atom in atoms) or any(d.periodic for form in forms for d in form.domains):
         return None
-    for v in sorted((a for a in atoms if isinstance(a, Var)), key=lambda v: v not in summed):
+    count = {v: domain_of(v).extent(sizes) for v in atoms if isinstance(v, Var)}
+    for v in sorted(count, key=lambda v: (_FEW * count[v] < max(count.values()), v not in summed)):
         solved = form_of(Guarded(*condition))
         if not _is_plain(domain_of(v)) or solved is None or abs(solved.of(v)) != 1:
             continue

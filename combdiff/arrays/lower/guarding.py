@@ -146,9 +146,12 @@ class Guarding(ABC):
                 compared = guard.left.free | guard.right.free
                 inner = tuple(v for v in summed if v not in compared)
                 if inner:
-                    within = total(inner, mul(*factors[:n], guard.body, *factors[n + 1 :]))
                     outer = tuple(v for v in summed if v in compared)
-                    return total(outer, indicator(guard.left, guard.right, within))
+                    others = [*factors[:n], *factors[n + 1 :]]
+                    # what meets the guarded sum in a sum of its own stays beside it
+                    beside = [f for f in others if outer and f.free.isdisjoint(inner) and self.finite(f)]
+                    within = total(inner, mul(guard.body, *(f for f in others if f not in beside)))
+                    return total(outer, mul(*beside, indicator(guard.left, guard.right, within)))
         return None
 
     @contextmanager

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from combdiff.records import dataclass
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    IMAGINARY,
     MINUS_ONE,
     ONE,
     PLACES,
@@ -153,7 +154,7 @@ class Finite:
             case Pow(base, Const()):
                 return self.least(base) > 0
             case Call("exp", (u,)):
-                return self.least(negated(u)) >= 0
+                return all(self._does_not_grow(v) for v in terms_of(u))
             case Call("sqrt" | "log", (u,)):
                 return self.least(u) > 0
             case Call(name, (u, *_)):
@@ -165,6 +166,11 @@ class Finite:
                 return False
             case _:
                 return True
+
+    def _does_not_grow(self, t: Term) -> bool:
+        """Whether the exponential of a term is surely no larger than 1: that of a phase is 1."""
+        is_phase = is_complex(t.type) and not is_complex(mul(IMAGINARY, t).type)
+        return is_phase or self.least(negated(t)) >= 0
 
     def _kept(self, t: Term) -> Term | None:
         """The base of a power that has no exponent below 0 under the condition around it: x of [1 ≤ i] x^(i − 1)."""
@@ -243,7 +249,7 @@ class FiniteValues(Finite):
     def is_total(self, t: Term) -> bool:
         """Whether the outermost operation of t is finite wherever its operands are."""
         match t:
-            case Call("exp" | "sqrt", _) | Reduce("norm"):
+            case Call("exp" | "sqrt" | "abs" | "sign", _) | Reduce("norm"):
                 return True
             case Pow(_, Const(n, imag)) if n > 0 and not imag:
                 return True
