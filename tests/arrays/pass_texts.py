@@ -12,9 +12,11 @@ from unittest.mock import patch
 
 import combdiff as cd
 from combdiff.arrays import ops
+from combdiff.arrays.lower import forms as equal_forms
 from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.lower.signature import guessed_sizes
 from combdiff.arrays.packing.packed_plan import packed
+from combdiff.arrays.passes.angles import with_angles_apart
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.counts import with_counts
@@ -86,7 +88,9 @@ class Case:
 
 def _unscheduled(d: cd.derivation.Derivation, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
     forms = d.runnable.forms(value=True)
-    return forms.plan({**guessed_sizes(forms.formula), **sizes_of(forms.formula, shapes)})
+    # as it is right after lowering
+    with patch.object(equal_forms, "with_angles_apart", lambda plan: plan):
+        return forms.plan({**guessed_sizes(forms.formula), **sizes_of(forms.formula, shapes)})
 
 
 def _memory(plan: Plan) -> Plan:
@@ -169,6 +173,12 @@ CASES: dict[str, Case] = {
         {"w": (8,), "x": (8,)},
         with_fourier_transforms,
         "dask",
+    ),
+    "angles": Case(
+        "(G::RM{n, n}) -> (t::RV{n}) -> sum(i, sum(j, G(i, j) * sin(t(i) - t(j)))^2)",
+        {"G": (60, 60)},
+        with_angles_apart,
+        "",
     ),
     "windows": Case(
         "(y::RM{n, m}, k::RM{a, b}) -> (x::RM{n, m}) ->"

@@ -22,6 +22,7 @@ from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.cumulative import is_running_share
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import Result, guessed_sizes, result_of
+from combdiff.arrays.passes.angles import with_angles_apart
 from combdiff.arrays.passes.contiguous import with_contiguous_operands
 from combdiff.arrays.passes.distances import Distances, expanded
 from combdiff.arrays.plan import Plan
@@ -93,7 +94,8 @@ class Forms:
 
     def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:
         plan = replace(lower(form, sizes), checkpoint=self.checkpoint)
-        return with_contiguous_operands(expanded(plan) if self.distances == "expanded" else plan)
+        plan = expanded(plan) if self.distances == "expanded" else plan
+        return with_contiguous_operands(with_angles_apart(plan))
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that is better than that of the formula."""
