@@ -556,12 +556,14 @@ class _Lowering(Looping, Guarding, SumsFirst):
 
     def _read_at(self, met: Meeting) -> Term:
         """Σ_e δ(J(e), K(f), w(e)) as an array over the values of J, taken at K(f)."""
-        assert isinstance(met.at.type, Index), "an entry of an array of integers"
-        index = fresh("j", met.at.type)
-        array = fresh("t", Map((met.at.type, *(v.kind for v in met.around)), met.of.type))
-        value = total(met.summed, delta(met.at, index, met.of))
-        self.known[array] = self.array(Lam((index, *met.around), value))
-        return App(array, (met.where, *met.around))
+        own = [fresh("j", at.type) for at in met.at if isinstance(at.type, Index)]
+        assert len(own) == len(met.at), "entries of arrays of integers"
+        array = fresh("t", Map((*(v.kind for v in own), *(v.kind for v in met.around)), met.of.type))
+        value = met.of
+        for at, index in zip(met.at, own, strict=True):
+            value = delta(at, index, value)
+        self.known[array] = self.array(Lam((*own, *met.around), total(met.summed, value)))
+        return App(array, (*met.where, *met.around))
 
     def _shared(self, domain: Domain) -> Var:
         """An index over the values that are in several ranges."""
