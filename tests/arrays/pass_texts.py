@@ -17,6 +17,7 @@ from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.lower.signature import guessed_sizes
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.angles import with_angles_apart
+from combdiff.arrays.passes.contractions.divided import with_divisors_apart
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.counts import with_counts
@@ -89,7 +90,8 @@ class Case:
 def _unscheduled(d: cd.derivation.Derivation, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
     forms = d.runnable.forms(value=True)
     # as it is right after lowering
-    with patch.object(equal_forms, "with_angles_apart", lambda plan: plan):
+    off = {name: lambda plan: plan for name in ("with_angles_apart", "with_divisors_apart")}
+    with patch.multiple(equal_forms, **off):
         return forms.plan({**guessed_sizes(forms.formula), **sizes_of(forms.formula, shapes)})
 
 
@@ -178,6 +180,12 @@ CASES: dict[str, Case] = {
         "(G::RM{n, n}) -> (t::RV{n}) -> sum(i, sum(j, G(i, j) * sin(t(i) - t(j)))^2)",
         {"G": (60, 60)},
         with_angles_apart,
+        "",
+    ),
+    "divisors": Case(
+        "(y::RM{t, n}, A::RM{n, n}) -> (p::RV{n}) -> sum(k, sum(j, softmax(i, A(k, i))(j) * y(0, j) * p(j))^2)",
+        {"y": (4, 60)},
+        with_divisors_apart,
         "",
     ),
     "windows": Case(
