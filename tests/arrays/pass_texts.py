@@ -18,6 +18,7 @@ from combdiff.arrays.lower.signature import guessed_sizes
 from combdiff.arrays.packing.packed_plan import packed
 from combdiff.arrays.passes.angles import with_angles_apart
 from combdiff.arrays.passes.contractions.divided import with_divisors_apart
+from combdiff.arrays.passes.contractions.turned import with_differences_turned
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.counts import with_counts
@@ -90,7 +91,7 @@ class Case:
 def _unscheduled(d: cd.derivation.Derivation, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
     forms = d.runnable.forms(value=True)
     # as it is right after lowering
-    off = {name: lambda plan: plan for name in ("with_angles_apart", "with_divisors_apart")}
+    off = {name: lambda plan: plan for name in ("with_angles_apart", "with_divisors_apart", "with_differences_turned")}
     with patch.multiple(equal_forms, **off):
         return forms.plan({**guessed_sizes(forms.formula), **sizes_of(forms.formula, shapes)})
 
@@ -186,6 +187,12 @@ CASES: dict[str, Case] = {
         "(y::RM{t, n}, A::RM{n, n}) -> (p::RV{n}) -> sum(k, sum(j, softmax(i, A(k, i))(j) * y(0, j) * p(j))^2)",
         {"y": (4, 60)},
         with_divisors_apart,
+        "",
+    ),
+    "differences_turned": Case(
+        "(s::R) -> (x::RM{n, 2}) -> sum((i, j), i < j, relu(s - sqrt(sum(c, (x(i, c) - x(j, c))^2)))^2)",
+        {"x": (80, 2)},
+        with_differences_turned,
         "",
     ),
     "windows": Case(
