@@ -24,7 +24,17 @@ from combdiff.arrays.passes.contractions.paths import Network
 from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.choices import Choice, Row, choice_of
 from combdiff.terms.conditions.comparing import Part, Relation, comparison_of
-from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, reads_beyond, under
+from combdiff.terms.conditions.guards import (
+    SAFE,
+    Condition,
+    Finite,
+    FiniteInCode,
+    Guard,
+    both,
+    condition_of,
+    reads_beyond,
+    under,
+)
 from combdiff.terms.conditions.ordering import existing
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -66,7 +76,7 @@ class Guarding(ABC):
         self.guards: Guard = ()
         self.partial: set[Var] = set()
         self.bounds: dict[Var, int] = {}
-        self.finite = Finite(self.partial, self.bounds)
+        self.finite: Finite = FiniteInCode(self.partial, self.bounds)
         self.unnamed: dict[Step, Var] = {}
 
     @abstractmethod

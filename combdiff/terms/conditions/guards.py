@@ -154,7 +154,7 @@ class Finite:
             case Pow(base, Const()):
                 return self.least(base) > 0
             case Call("exp", (u,)):
-                return all(self._does_not_grow(v) for v in terms_of(u))
+                return self.least(negated(u)) >= 0
             case Call("sqrt" | "log", (u,)):
                 return self.least(u) > 0
             case Call(name, (u, *_)):
@@ -166,11 +166,6 @@ class Finite:
                 return False
             case _:
                 return True
-
-    def _does_not_grow(self, t: Term) -> bool:
-        """Whether the exponential of a term is surely no larger than 1: that of a phase is 1."""
-        is_phase = is_complex(t.type) and not is_complex(mul(IMAGINARY, t).type)
-        return is_phase or self.least(negated(t)) >= 0
 
     def _kept(self, t: Term) -> Term | None:
         """The base of a power that has no exponent below 0 under the condition around it: x of [1 ≤ i] x^(i − 1)."""
@@ -237,6 +232,23 @@ def partial_values(bindings: Iterable[tuple[Var, Term]], known: Collection[Var] 
     return found
 
 
+class FiniteInCode(Finite):
+    """What code computes without a condition: the exponential of a phase, too, which formulas keep under one."""
+
+    def is_total(self, t: Term) -> bool:
+        """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""
+        match t:
+            case Call("exp", (u,)):
+                return all(self._does_not_grow(v) for v in terms_of(u))
+            case _:
+                return super().is_total(t)
+
+    def _does_not_grow(self, t: Term) -> bool:
+        """Whether the exponential of a term is surely no larger than 1: that of a phase is 1."""
+        is_phase = is_complex(t.type) and not is_complex(mul(IMAGINARY, t).type)
+        return is_phase or self.least(negated(t)) >= 0
+
+
 class FiniteValues(Finite):
     """Whether a value is finite, whatever its slope is: a root and a norm are at 0. Exponentials count as finite.
 
@@ -249,7 +261,7 @@ class FiniteValues(Finite):
     def is_total(self, t: Term) -> bool:
         """Whether the outermost operation of t is finite wherever its operands are."""
         match t:
-            case Call("exp" | "sqrt" | "abs" | "sign", _) | Reduce("norm"):
+            case Call("exp" | "sqrt", _) | Reduce("norm"):
                 return True
             case Pow(_, Const(n, imag)) if n > 0 and not imag:
                 return True

@@ -99,13 +99,21 @@ class SumsFirst(ABC):
         """
         around = sorted(_indices(product).difference(own), key=lambda u: u.uid)
         before, after = (prod(domain_of(u).extent(self.sizes) for u in us) for us in (around, grown))
-        if before > after or (before == after and not is_table) or not FiniteValues()(product):
+        if before > after or (before == after and not is_table) or not _FiniteValues()(product):
             return None
         array = fresh("t", Map(tuple(u.kind for u in around), product.type))
         self.known[array] = self.array(Lam(tuple(around), total(own, product)))
         if not self.finite(product):
             self.partial.add(array)
         return App(array, tuple(around))
+
+
+class _FiniteValues(FiniteValues):
+    """Whether a value is finite: that of |z| and of z/|z| is, though their slopes need not be."""
+
+    def is_total(self, t: Term) -> bool:
+        """Whether the outermost operation of t is finite wherever its operands are."""
+        return super().is_total(t) or (isinstance(t, Call) and t.primitive in ("abs", "sign"))
 
 
 def _computed(t: Term) -> dict[Term, Index]:
