@@ -352,7 +352,7 @@ class Derivation(Shown):
         `check` is the share of entries whose declared symmetries the first call with an array checks: "sample" (4,096
         entries), "full" or False; "states" checks all, and finds the first nan or infinity in loops. `memory` (bytes,
         or text such as "2 GB") limits the arrays that a call holds at any time, results included.
-        With `distances="expanded"` squared distances Σ (x − y)², and cosines and sines of differences, are multiplied
+        With `distances="expanded"` squared distances Σ (x − y)², and squared sines of differences, are multiplied
         out: products of matrices, several times faster, which lose digits (and signs) where points are near.
         With `checkpoint=True` a loop stores √T of the states that the loop backwards needs, and runs again from there.
         `pack=("J",)` makes a packed copy of J in the first call with an array: only the rows from which others follow

@@ -105,7 +105,8 @@ def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, i
         case Add(terms) if not isinstance(u.type, Index):
             return _sum(u, terms)
         case Indicator(_, _, body):
-            return _settled(condition_of(u), body, spelled, least)
+            c = condition_of(u)
+            return body if _is_zero_beyond(c, body, finite) else _settled(c, body, spelled, least)
         case Pow(Indicator() as base, Const(n, imag) as exponent) if n > 0 and not imag:
             return _under(condition_of(base), power(base.body, exponent))
         case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
@@ -243,6 +244,12 @@ def _is_of_no_use(guard: Indicator, factors: Sequence[Term], finite: Finite) -> 
     """Whether a product of finite numbers is 0 anyway where the condition does not hold: y where(y != 0, 1)."""
     found = any(vanishes(f, condition_of(guard)) for f in factors if f is not guard)
     return found and finite(guard.body) and not reads_beyond(guard.body)
+
+
+def _is_zero_beyond(c: Condition, body: Term, finite: Finite) -> bool:
+    """Whether what stands under a condition is 0 where that does not hold: sin(x(i) - x(j)) under i != j."""
+    found = any(vanishes(f, c) for f in factors_of(body))
+    return found and finite(body) and not reads_beyond(body)
 
 
 def _is_where_finite(c: Condition, factors: Sequence[Term]) -> bool:

@@ -12,9 +12,13 @@ from unittest.mock import patch
 
 import combdiff as cd
 from combdiff.arrays import ops
+from combdiff.arrays.lower import forms as equal_forms
 from combdiff.arrays.lower import lower as lowering
 from combdiff.arrays.lower.signature import guessed_sizes
 from combdiff.arrays.packing.packed_plan import packed
+from combdiff.arrays.passes.angles import with_angles_apart
+from combdiff.arrays.passes.contractions.divided import with_divisors_apart
+from combdiff.arrays.passes.contractions.turned import with_differences_turned
 from combdiff.arrays.passes.convolutions import with_convolutions_transformed
 from combdiff.arrays.passes.fourier import with_fourier_transforms
 from combdiff.arrays.passes.gathers.counts import with_counts
@@ -86,7 +90,10 @@ class Case:
 
 def _unscheduled(d: cd.derivation.Derivation, shapes: Mapping[str, tuple[int, ...]]) -> Plan:
     forms = d.runnable.forms(value=True)
-    return forms.plan({**guessed_sizes(forms.formula), **sizes_of(forms.formula, shapes)})
+    # as it is right after lowering
+    off = {name: lambda plan: plan for name in ("with_angles_apart", "with_divisors_apart", "with_differences_turned")}
+    with patch.multiple(equal_forms, **off):
+        return forms.plan({**guessed_sizes(forms.formula), **sizes_of(forms.formula, shapes)})
 
 
 def _memory(plan: Plan) -> Plan:
@@ -118,6 +125,11 @@ CASES: dict[str, Case] = {
         " sum(n, c(n) * (s(n) - log(sum(m, indicator(n, m, exp(s(m)))))))"
         " + sum((n, m), indicator(m + 1, n, s(n) * s(m))); end",
         {"X": (6, 2)},
+    ),
+    "lower_sums_first": Case(
+        RING + "(P::(Z) -> C, s::(N{f}) -> Z, m::(N{f}, Z) -> R) -> (x::(Z) -> C) ->"
+        " sum((a, k::Z), (abs2(sum(j, P(j) * x(j + s(a)) * exp(-2 * pi * im * k * j / size(Z)))) - m(a, k))^2)",
+        {"s": (3,), "x": (6,)},
     ),
     "lower_equation": Case(
         "(b::RV) -> begin; u = root((u::RV) -> i -> u(i) + u(i)^3 - b(i)); sum(i, u(i)^2); end", {"b": (4,)}
@@ -164,6 +176,24 @@ CASES: dict[str, Case] = {
         {"w": (8,), "x": (8,)},
         with_fourier_transforms,
         "dask",
+    ),
+    "angles": Case(
+        "(G::RM{n, n}) -> (t::RV{n}) -> sum(i, sum(j, G(i, j) * sin(t(i) - t(j)))^2)",
+        {"G": (60, 60)},
+        with_angles_apart,
+        "",
+    ),
+    "divisors": Case(
+        "(y::RM{t, n}, A::RM{n, n}) -> (p::RV{n}) -> sum(k, sum(j, softmax(i, A(k, i))(j) * y(0, j) * p(j))^2)",
+        {"y": (4, 60)},
+        with_divisors_apart,
+        "",
+    ),
+    "differences_turned": Case(
+        "(s::R) -> (x::RM{n, 2}) -> sum((i, j), i < j, relu(s - sqrt(sum(c, (x(i, c) - x(j, c))^2)))^2)",
+        {"x": (80, 2)},
+        with_differences_turned,
+        "",
     ),
     "windows": Case(
         "(y::RM{n, m}, k::RM{a, b}) -> (x::RM{n, m}) ->"

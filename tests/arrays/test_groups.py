@@ -11,6 +11,8 @@ from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.text import read, text
 from combdiff.language.inference.infer import infer
 from combdiff.language.parsing.parser import parse
+from combdiff.meaning.evaluate import evaluate
+from combdiff.terms.types import Domain
 from tests.emit.array_libraries import Numbers, library
 
 __all__ = ["library"]
@@ -177,6 +179,39 @@ def test_groups_of_rows_and_of_two_numbers() -> None:
     w = random.normal(size=(2, 3))
     parts = [[_logsumexp(u[(b == g) & (c == h), 0]) for h in range(3)] for g in range(2)]
     np.testing.assert_allclose(both(b, c, w, u[:, 0].copy())[0], (w * np.maximum(0, parts)).sum())
+
+
+_BOTH = "(b::(N{n}) -> N{B}, c::(N{n}) -> N{G}, w::RV{n}) -> (u::RV{n}) -> "
+PAIRS_OF_GROUPS = {
+    "means": _BOTH + "sum((g::N{B}, h::N{G}), (sum(i, where(b(i) == g and c(i) == h, u(i)))"
+    " / (1 + sum(i, where(b(i) == g and c(i) == h, 1))))^2)",
+    "deviations": _BOTH + "sum(i, (u(i) - sum(j, where(b(i) == b(j) and c(i) == c(j), u(j)))"
+    " / sum(j, where(b(i) == b(j) and c(i) == c(j), w(j)^2)))^2)",
+    "pairs": _BOTH + "sum((i, j), where(b(i) == b(j) and c(i) == c(j), u(i) * w(j) * u(j)))",
+    "another": "(b::(N{n}) -> N{G}, c::(N{n}) -> N{G}, w::RV{n}) -> (u::RV{n}) ->"
+    " sum(g, sum(i, where(b(i) == g and c(i) != g, w(i) * u(i)))^2) + sum(i, u(i)^3)",
+}
+
+
+@pytest.mark.parametrize("name", PAIRS_OF_GROUPS)
+def test_no_table_of_entries_is_made_for_two_conditions(name: str) -> None:
+    plan = cd.grad(PAIRS_OF_GROUPS[name]).plan(value=True, b=(500,), c=(500,), w=(500,), u=(500,))
+    # neither of pairs of entries, nor of entries and groups
+    assert all(plan.entries(step) <= 60**2 for step in plan.steps)
+
+
+@pytest.mark.parametrize("name", PAIRS_OF_GROUPS)
+@pytest.mark.parametrize("n", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 5, 7))])
+def test_two_conditions_select_what_they_say(name: str, n: int) -> None:
+    random = np.random.default_rng(n)
+    b, c = random.integers(0, 3, (2, n))
+    w, u = random.normal(size=n), random.normal(size=n)
+    d = cd.grad(PAIRS_OF_GROUPS[name])
+    sizes = {Domain(name, sized=True): 3 for name in "BG"}
+    expected = evaluate(d.term, {}, sizes)(b, c, w)(u)  # type: ignore[operator]  # a function of all of them
+    compiled = d.compile()
+    given = {a.name: 3 for a in compiled.arguments if a.name in "BG"}
+    np.testing.assert_allclose(compiled(b, c, w, u, **given), expected, rtol=1e-11, atol=1e-11)
 
 
 def test_equal_largest_entries_share_the_derivative() -> None:

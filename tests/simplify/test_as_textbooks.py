@@ -30,6 +30,15 @@ FORMS = {
     "(y::RV, z::RV) -> (x::RV) -> sum(i, where(0 < z(i), max(0, y(i)) * x(i)^2))": (
         "i -> 2 * x(i) * max(0, y(i)) * where(0 < z(i), 1)"
     ),
+    "(a::RV) -> (x::RV) -> sum((i, j), where(i != j, a(j) * sin(a(i) - a(j))) * x(i)^2)": (
+        "i -> 2 * x(i) * sum(j, a(j) * sin(a(i) - a(j)))"
+    ),
+    "(a::RV) -> (x::RV) -> sum((i, j), where(i != j, a(j) * cos(a(i) - a(j))) * x(i)^2)": (
+        "i -> 2 * x(i) * sum(j, where(i != j, a(j) * cos(a(i) - a(j))))"
+    ),
+    "(a::RV) -> (x::RV) -> sum((i, j), where(i != j, sin(a(i) - a(j)) / a(j)) * x(i)^2)": (
+        "i -> 2 * x(i) * sum(j, where(i != j, sin(a(i) - a(j)) / a(j)))"
+    ),
     "(x::RV) -> sum((p, q), p < q, (x(p) - x(q))^2)": "p -> 2 * sum(q, x(p) - x(q))",
     "(x::RV) -> sum(i, where(0 < x(i), x(i))^3)": "i -> 3 * where(0 < x(i), x(i)^2)",
     "(x::RM) -> begin r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2)); f = (i, j) -> 1 / r(i, j); "

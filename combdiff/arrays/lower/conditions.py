@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from math import prod
 
 from combdiff.arrays.lower.arrays import domain_of
@@ -262,10 +262,16 @@ def solution(
     return None
 
 
-def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Var, Term, list[Guarded]] | None:
+_FEW = 2
+"""Entries are added at their places rather than read for each place, if there are so many times as many places."""
+
+
+def solution_at_entries(
+    condition: Condition, summed: Sequence[Var], sizes: Mapping[Domain, int]
+) -> tuple[Var, Term, list[Guarded]] | None:
     """What a condition with entries of an array of integers says of an index, and where it is in range.
 
-    δ(J(e) + 1, d, …) says that d is J(e) + 1, where that is a value of d.
+    δ(J(e) + 1, d, …) says that d is J(e) + 1, where that is a value of d. An index with few values is solved for last.
     """
     try:
         forms = [affine(side) for side in condition]
@@ -274,7 +280,8 @@ def solution_at_entries(condition: Condition, summed: Sequence[Var]) -> tuple[Va
     atoms = dict.fromkeys(atom for form in forms for atom, _ in form.coefficients)
     if not any(isinstance(atom, App) for atom in atoms) or any(d.periodic for form in forms for d in form.domains):
         return None
-    for v in sorted((a for a in atoms if isinstance(a, Var)), key=lambda v: v not in summed):
+    count = {v: domain_of(v).extent(sizes) for v in atoms if isinstance(v, Var)}
+    for v in sorted(count, key=lambda v: (_FEW * count[v] < max(count.values()), v not in summed)):
         solved = form_of(Guarded(*condition))
         if not _is_plain(domain_of(v)) or solved is None or abs(solved.of(v)) != 1:
             continue
@@ -324,12 +331,12 @@ def unsaid(conditions: Sequence[Guarded], t: Term) -> list[Guarded]:
 class Meeting:
     """Σ over `summed` of δ(at, where, of) · rest, where `of` and `at` say nothing of what `where` holds.
 
-    `others` are the conditions that the rest is under.
+    There is an entry in `at` for each in `where`; `others` are the conditions that the rest is under.
     """
 
     summed: tuple[Var, ...]
-    at: Term
-    where: Term
+    at: tuple[Term, ...]
+    where: tuple[Term, ...]
     of: Term
     rest: Term
     others: tuple[Condition, ...]
@@ -337,20 +344,22 @@ class Meeting:
     @property
     def around(self) -> tuple[Var, ...]:
         """The further indices that `of` and `at` depend on."""
-        free = {v for v in self.at.free | self.of.free if isinstance(v.kind, Index)}
+        free = {v for t in (*self.at, self.of) for v in t.free if isinstance(v.kind, Index)}
         return tuple(sorted(free.difference(self.summed), key=lambda v: v.uid))
 
     def is_small(self, sizes: Mapping[Domain, int]) -> bool:
         """Whether an array over the values of `at` exists, and has no more entries than one over where they meet."""
-        if not self.where.free.isdisjoint(self.around) or (self.around and isinstance(self.of, Delta)):
+        places = {v for where in self.where for v in where.free}
+        if not places.isdisjoint(self.around) or (self.around and isinstance(self.of, Delta)):
             return False  # conditions with other indices are for other arrays
-        pairs = {*self.summed, *(v for v in self.where.free if isinstance(v.kind, Index))}
+        pairs = {*self.summed, *(v for v in places if isinstance(v.kind, Index))}
         return self.entries(sizes) <= prod(sizes[domain_of(v)] for v in pairs)
 
     def entries(self, sizes: Mapping[Domain, int]) -> int:
         """How many entries an array over the values of `at` has."""
-        assert isinstance(self.at.type, Index) and self.at.type.domain is not None, "an entry of an array of integers"
-        return sizes[self.at.type.domain] * prod(sizes[domain_of(v)] for v in self.around)
+        domains = [at.type.domain for at in self.at if isinstance(at.type, Index) and at.type.domain is not None]
+        assert len(domains) == len(self.at), "entries of arrays of integers"
+        return prod(sizes[d] for d in domains) * prod(sizes[domain_of(v)] for v in self.around)
 
 
 def terms_apart(masks: Sequence[Condition], summed: Sequence[Var], product: Term) -> list[Term] | None:
@@ -381,20 +390,30 @@ def meeting(
 ) -> Meeting | None:
     """A sum over what only one side of a condition holds, J(e) of δ(J(e), J(f), w(e) x(f)), apart from the rest.
 
-    Of two of them it is that which takes the smaller array.
+    Other conditions of this kind, δ(K(e), K(f)), are part of it: the array is over pairs of values then. Of two sides
+    it is that which takes the smaller array.
     """
     met: list[Meeting] = []
     for at, where in (condition, condition[::-1]):
         own = tuple(v for v in summed if v in at.free)
-        if not isinstance(at, App) or not own or not where.free.isdisjoint(own):
+        if not own or not _meets(at, where, own):
             continue
-        if where.type != at.type and not any(d.periodic for d in domains_compared(at)):
-            continue  # it need not be in range
         of = [f for f in factors_of(product) if not f.free.isdisjoint(own)]
-        inside = [(a, b) for a, b in others if not (a.free | b.free).isdisjoint(own)]
+        inside = [c for c in others if any(not side.free.isdisjoint(own) for side in c)]
+        also = {c: pair for c in inside for pair in (c, c[::-1]) if pair[1].free and _meets(*pair, own)}
         found = mul(*of)
-        for a, b in inside:
-            found = delta(a, b, found)
+        for c in inside:
+            found = found if c in also else delta(*c, found)
         rest = mul(*(f for f in factors_of(product) if f not in of))
-        met.append(Meeting(own, at, where, found, rest, tuple(c for c in others if c not in inside)))
+        # conditions come from the inside out
+        ats, wheres = zip(*reversed([(at, where), *also.values()]), strict=True)
+        met.append(Meeting(own, ats, wheres, found, rest, tuple(c for c in others if c not in inside)))
     return min((m for m in met if m.is_small(sizes)), key=lambda m: m.entries(sizes), default=None)
+
+
+def _meets(at: Term, where: Term, own: Collection[Var]) -> bool:
+    """Whether one side of a condition is an entry at indices of one's `own`, which the other says nothing of."""
+    if not isinstance(at, App) or at.free.isdisjoint(own) or not where.free.isdisjoint(own):
+        return False
+    # one of another type need not be in range
+    return where.type == at.type or any(d.periodic for d in domains_compared(at))

@@ -22,7 +22,10 @@ from combdiff.arrays.liveness import peak
 from combdiff.arrays.lower.cumulative import is_running_share
 from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import Result, guessed_sizes, result_of
+from combdiff.arrays.passes.angles import with_angles_apart
 from combdiff.arrays.passes.contiguous import with_contiguous_operands
+from combdiff.arrays.passes.contractions.divided import with_divisors_apart
+from combdiff.arrays.passes.contractions.turned import with_differences_turned
 from combdiff.arrays.passes.distances import Distances, expanded
 from combdiff.arrays.plan import Plan
 from combdiff.budget import Budget, OutOfTime
@@ -93,7 +96,8 @@ class Forms:
 
     def _lowered(self, form: Term, sizes: Mapping[Domain, int] | None) -> Plan:
         plan = replace(lower(form, sizes), checkpoint=self.checkpoint)
-        return with_contiguous_operands(expanded(plan) if self.distances == "expanded" else plan)
+        plan = with_angles_apart(expanded(plan) if self.distances == "expanded" else plan)
+        return with_contiguous_operands(with_differences_turned(with_divisors_apart(plan)))
 
     def _quicker(self, plan: Plan, sizes: Mapping[Domain, int] | None) -> Plan | None:
         """The plan of another form that is better than that of the formula."""

@@ -24,7 +24,17 @@ from combdiff.arrays.passes.contractions.paths import Network
 from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.choices import Choice, Row, choice_of
 from combdiff.terms.conditions.comparing import Part, Relation, comparison_of
-from combdiff.terms.conditions.guards import SAFE, Condition, Finite, Guard, both, condition_of, reads_beyond, under
+from combdiff.terms.conditions.guards import (
+    SAFE,
+    Condition,
+    Finite,
+    FiniteInCode,
+    Guard,
+    both,
+    condition_of,
+    reads_beyond,
+    under,
+)
 from combdiff.terms.conditions.ordering import existing
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
@@ -66,7 +76,7 @@ class Guarding(ABC):
         self.guards: Guard = ()
         self.partial: set[Var] = set()
         self.bounds: dict[Var, int] = {}
-        self.finite = Finite(self.partial, self.bounds)
+        self.finite: Finite = FiniteInCode(self.partial, self.bounds)
         self.unnamed: dict[Step, Var] = {}
 
     @abstractmethod
@@ -146,9 +156,12 @@ class Guarding(ABC):
                 compared = guard.left.free | guard.right.free
                 inner = tuple(v for v in summed if v not in compared)
                 if inner:
-                    within = total(inner, mul(*factors[:n], guard.body, *factors[n + 1 :]))
                     outer = tuple(v for v in summed if v in compared)
-                    return total(outer, indicator(guard.left, guard.right, within))
+                    others = [*factors[:n], *factors[n + 1 :]]
+                    # what meets the guarded sum in a sum of its own stays beside it
+                    beside = [f for f in others if outer and f.free.isdisjoint(inner) and self.finite(f)]
+                    within = total(inner, mul(guard.body, *(f for f in others if f not in beside)))
+                    return total(outer, mul(*beside, indicator(guard.left, guard.right, within)))
         return None
 
     @contextmanager

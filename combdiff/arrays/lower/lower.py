@@ -41,6 +41,7 @@ from combdiff.arrays.lower.indexing import affine, entry, scatter
 from combdiff.arrays.lower.inner.looping import Looping, with_definitions_once
 from combdiff.arrays.lower.inner.running import tied
 from combdiff.arrays.lower.inner.solving import Solving, with_equations
+from combdiff.arrays.lower.inner.sums_first import SumsFirst
 from combdiff.arrays.lower.inverses import solved
 from combdiff.arrays.lower.reducing import entry_of_ties, over_ties, place_of, reduced
 from combdiff.arrays.lower.respelling.gammas import with_gammas_together
@@ -151,7 +152,7 @@ def lower(
     return plan
 
 
-class _Lowering(Looping, Guarding):
+class _Lowering(Looping, Guarding, SumsFirst):
     def __init__(
         self,
         program: Term,
@@ -178,6 +179,7 @@ class _Lowering(Looping, Guarding):
         self.derivatives = names.derivatives_in(term)
         self.repeated = repeated_sums(term)
         self.has_delta = holds(term, Delta)
+        SumsFirst.__init__(self, term)
 
     def plan(self) -> Plan:
         arguments = [self.parameters.take(v) for v in self.result.params]
@@ -389,6 +391,7 @@ class _Lowering(Looping, Guarding):
             return over_ties(self, shares, wanted)
         if cumulative(summed, body, self.sizes, self.finite) is None:
             within = shares_apart(summed, body, self.sizes, self.finite) or self.summed_within(summed, body)
+            within = within or self.before_reading(summed, body)
             if within is not None:
                 return self.scalar(within, wanted)
         if self.has_delta:
@@ -486,6 +489,9 @@ class _Lowering(Looping, Guarding):
                 masks.append((left, right))
                 continue
             by, within = found
+            said = {v for pair in [(left, right), *conditions, *masks, *solved] for side in pair for v in side.free}
+            rest, done = self.before_solving(by, [v for v in summed if v not in said], rest)
+            summed = [v for v in summed if v not in done]
             rest = under(unsaid(within, rest), rest)
             rest = substitute(rest, by)
             guards = tuple(c.at(by) for c in guards)
@@ -520,7 +526,7 @@ class _Lowering(Looping, Guarding):
         found = solution(condition, summed, inside, compared, wanted)
         if found is not None:
             return dict([found]), ()
-        within = solution_at_entries(condition, summed)
+        within = solution_at_entries(condition, summed, self.sizes)
         if within is None and (shared := common(condition)) is not None:
             summed.append(index := self._shared(shared[1]))
             return dict.fromkeys(shared[0], index), ()
@@ -551,12 +557,14 @@ class _Lowering(Looping, Guarding):
 
     def _read_at(self, met: Meeting) -> Term:
         """Σ_e δ(J(e), K(f), w(e)) as an array over the values of J, taken at K(f)."""
-        assert isinstance(met.at.type, Index), "an entry of an array of integers"
-        index = fresh("j", met.at.type)
-        array = fresh("t", Map((met.at.type, *(v.kind for v in met.around)), met.of.type))
-        value = total(met.summed, delta(met.at, index, met.of))
-        self.known[array] = self.array(Lam((index, *met.around), value))
-        return App(array, (met.where, *met.around))
+        own = [fresh("j", at.type) for at in met.at if isinstance(at.type, Index)]
+        assert len(own) == len(met.at), "entries of arrays of integers"
+        array = fresh("t", Map((*(v.kind for v in own), *(v.kind for v in met.around)), met.of.type))
+        value = met.of
+        for at, index in zip(met.at, own, strict=True):
+            value = delta(at, index, value)
+        self.known[array] = self.array(Lam((*own, *met.around), total(met.summed, value)))
+        return App(array, (*met.where, *met.around))
 
     def _shared(self, domain: Domain) -> Var:
         """An index over the values that are in several ranges."""

@@ -8,7 +8,7 @@ of differences are multiplied out, too: Σ_j cos(x(i) − x(j)) is cos x(i) Σ c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Literal
 
@@ -37,7 +37,7 @@ def expanded(plan: Plan) -> Plan:
     >>> max(len(s.domains) for s in plan.steps), max(len(s.domains) for s in expanded(plan).steps)
     (3, 2)
     """
-    passing = _Expansion(plan.sizes)
+    passing = Expansion(plan.sizes)
     new: dict[Step, Step] = {}
     for step in ordered(plan.outputs):
         operands = tuple(new[o] for o in step.operands)
@@ -48,7 +48,7 @@ def expanded(plan: Plan) -> Plan:
 
 
 @dataclass
-class _Expansion:
+class Expansion:
     """Contractions as sums of contractions of what their operands are sums of."""
 
     sizes: Mapping[Domain, int]
@@ -56,25 +56,28 @@ class _Expansion:
 
     def multiplied_out(self, step: Step) -> Step | None:
         """The contraction made of smaller ones; None where no operand holds differences between all pairs."""
-        if not isinstance(step.op, ops.Contraction | ops.Sum) or not any(map(_holds_pairs, step.operands)):
+        if not isinstance(step.op, ops.Contraction | ops.Sum) or not any(map(self.holds_pairs, step.operands)):
             return None
+        kept = tuple(fresh("d", Index(domain)) for domain in step.domains)
+        terms = self.terms(step, kept, self.products)
+        return None if terms is None else self.arrays.arranged(self.arrays.total(terms, kept), kept)
+
+    def terms(
+        self, step: Step, kept: Labels, products: Callable[[Step, Labels], list[Product]]
+    ) -> list[tuple[Const, Value]] | None:
+        """The contractions that one with these labels is a sum of, by the products that each operand is a sum of."""
         *rows, out = step.rows
-        labels: dict[int, Var] = {}
+        labels = dict(zip(out, kept, strict=True))
         for row, operand in zip(rows, step.operands, strict=True):
             for label, domain in zip(row, operand.domains, strict=True):
                 labels.setdefault(label, fresh("d", Index(domain)))
-        sides = [
-            self._products(operand, tuple(labels[x] for x in row))
-            for row, operand in zip(rows, step.operands, strict=True)
-        ]
-        products = _times(*sides)
-        if len(products) > _MOST:
+        sides = [products(o, tuple(labels[x] for x in row)) for row, o in zip(rows, step.operands, strict=True)]
+        found = multiplied(*sides)
+        if len(found) > _MOST:
             return None
-        kept = tuple(labels[x] for x in out)
         summed = [v for label, v in labels.items() if label not in out]
         contractions = Contractions(self.arrays, self.sizes, None)
-        terms = [(c, self._contracted(values, kept, summed, contractions)) for c, values in _gathered(products)]
-        return self.arrays.arranged(self.arrays.total(terms, kept), kept)
+        return [(c, self._contracted(values, kept, summed, contractions)) for c, values in _gathered(found)]
 
     def _contracted(
         self, values: Sequence[Value], kept: Labels, summed: Sequence[Var], contractions: Contractions
@@ -84,33 +87,41 @@ class _Expansion:
         counts = [self.arrays.size(domain_of(x)) for x in summed if x not in present]
         return self.arrays.product(ONE, [*counts, contractions.total([*values], {*kept}, kept)], kept)
 
-    def _products(self, step: Step, labels: Labels) -> list[Product]:
+    def products(self, step: Step, labels: Labels) -> list[Product]:
         """What an array with these labels is the sum of."""
-        if not _holds_pairs(step):
+        if not self.holds_pairs(step):
             return [(ONE, (Value(step, labels),))]
         match step.op:
             case ops.Conj():
-                found = self._products(step.operands[0], labels)
+                found = self.products(step.operands[0], labels)
                 return [(Const(c.real, -c.imag), tuple(map(self.arrays.conj, values))) for c, values in found]
             case ops.Permute(order):
-                return self._products(step.operands[0], tuple(labels[order.index(n)] for n in range(step.rank)))
+                return self.products(step.operands[0], tuple(labels[order.index(n)] for n in range(step.rank)))
             case ops.Power(places=places):
-                base = self._products(step.operands[0], tuple(labels[n] for n in places[0]))
-                return _times(base, base)
+                base = self.products(step.operands[0], tuple(labels[n] for n in places[0]))
+                return multiplied(base, base)
             case ops.Mul(coefficient, places=places):
                 rows = [tuple(labels[n] for n in at) for at in places]
-                parts = [self._products(o, row) for o, row in zip(step.operands, rows, strict=True)]
-                return _times([(coefficient, ())], *parts)
+                parts = [self.products(o, row) for o, row in zip(step.operands, rows, strict=True)]
+                return multiplied([(coefficient, ())], *parts)
             case ops.Add(coefficients, places=places):
                 found = []
                 for c, operand, at in zip(coefficients, step.operands, places, strict=True):
-                    inner = self._products(operand, tuple(labels[n] for n in at))
+                    inner = self.products(operand, tuple(labels[n] for n in at))
                     found += [(times(c, own), values) for own, values in inner]
                 return found
             case ops.Call("cos" | "sin" as name, places=places):
-                angles = self._products(step.operands[0], tuple(labels[n] for n in places[0]))
+                angles = self.angles(step.operands[0], tuple(labels[n] for n in places[0]))
                 return self._of_sum(name, angles)
         raise AssertionError("only these hold differences between all pairs")
+
+    def holds_pairs(self, step: Step) -> bool:
+        """Whether an array is a sum of smaller ones, or a product with such, which a contraction goes through."""
+        return _holds_pairs(step)
+
+    def angles(self, step: Step, labels: Labels) -> list[Product]:
+        """What an angle is the sum of."""
+        return self.products(step, labels)
 
     def _of_sum(self, name: str, angles: Sequence[Product]) -> list[Product]:
         """The cosine or the sine of a sum of angles as a sum of products of theirs."""
@@ -122,8 +133,8 @@ class _Expansion:
             return [(ONE, (cos,))] if name == "cos" else [(sign, (sin,))]
         cosines, sines = (self._of_sum(f, rest) for f in ("cos", "sin"))
         if name == "cos":
-            return [*_times([(ONE, (cos,))], cosines), *_times([(times(MINUS_ONE, sign), (sin,))], sines)]
-        return [*_times([(sign, (sin,))], cosines), *_times([(ONE, (cos,))], sines)]
+            return [*multiplied([(ONE, (cos,))], cosines), *multiplied([(times(MINUS_ONE, sign), (sin,))], sines)]
+        return [*multiplied([(sign, (sin,))], cosines), *multiplied([(ONE, (cos,))], sines)]
 
 
 def _holds_pairs(step: Step) -> bool:
@@ -159,7 +170,7 @@ def _is_sum_of_smaller(step: Step) -> bool:
             return False
 
 
-def _times(*sums: Sequence[Product]) -> list[Product]:
+def multiplied(*sums: Sequence[Product]) -> list[Product]:
     """The products of sums, multiplied out."""
     result: list[Product] = [(ONE, ())]
     for terms in sums:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from combdiff.records import dataclass
 from combdiff.terms.functions import SCALAR_FUNCTIONS
 from combdiff.terms.terms import (
+    IMAGINARY,
     MINUS_ONE,
     ONE,
     PLACES,
@@ -229,6 +230,23 @@ def partial_values(bindings: Iterable[tuple[Var, Term]], known: Collection[Var] 
         if not is_finite(value, found):
             found.add(var)
     return found
+
+
+class FiniteInCode(Finite):
+    """What code computes without a condition: the exponential of a phase, too, which formulas keep under one."""
+
+    def is_total(self, t: Term) -> bool:
+        """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""
+        match t:
+            case Call("exp", (u,)):
+                return all(self._does_not_grow(v) for v in terms_of(u))
+            case _:
+                return super().is_total(t)
+
+    def _does_not_grow(self, t: Term) -> bool:
+        """Whether the exponential of a term is surely no larger than 1: that of a phase is 1."""
+        is_phase = is_complex(t.type) and not is_complex(mul(IMAGINARY, t).type)
+        return is_phase or self.least(negated(t)) >= 0
 
 
 class FiniteValues(Finite):

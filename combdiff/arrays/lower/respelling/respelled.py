@@ -94,8 +94,17 @@ def _under_delta(t: Term) -> Term:
             return Delta(i, j, _under_delta(indicator(left, right, body)))
         case Indicator(left, right, Delta(App() as i, App() as j, body)) if not reads_beyond(i) and not reads_beyond(j):
             return Delta(i, j, _under_delta(indicator(left, right, body)))
+        case Indicator(left, right, Delta(App() as i, Var() as j, body) | Delta(Var() as j, App() as i, body)) if (
+            i.type == j.type and not reads_beyond(i) and not (left.free | right.free).isdisjoint(_indices(i))
+        ):
+            # what is chosen depends on the entry, not on its group alone
+            return Delta(i, j, _under_delta(indicator(left, right, body)))
         case _:
             return t
+
+
+def _indices(t: Term) -> set[Var]:
+    return {v for v in t.free if isinstance(v.kind, Index)}
 
 
 def _before_cases(t: Term) -> Term:
