@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from combdiff.records import dataclass
-from combdiff.terms.nodes import Add, Loop, Term, Var
+from combdiff.terms.nodes import Add, Loop, Mul, Term, Var
 from combdiff.terms.schema import bound_by, children, label
 from combdiff.terms.types import Index
 
 
 def alpha_equal(a: Term, b: Term) -> bool:
-    """Whether two terms differ by the names of bound variables at most.
+    """Whether two terms differ by the names of bound variables at most, and in order where no bound variable stands.
 
-    >>> from combdiff.terms.terms import Lam, fresh
-    >>> from combdiff.terms.types import INTEGER
-    >>> i, j = fresh("i", INTEGER), fresh("j", INTEGER)
-    >>> alpha_equal(Lam((i,), i), Lam((j,), j))
-    True
+    >>> from combdiff.terms.terms import Lam, add, fresh
+    >>> from combdiff.terms.types import INTEGER, REAL
+    >>> i, j, x, y = fresh("i", INTEGER), fresh("j", INTEGER), fresh("x", REAL), fresh("y", REAL)
+    >>> alpha_equal(Lam((i,), i), Lam((j,), j)), alpha_equal(Lam((i,), add(x, y)), Lam((j,), add(y, x)))
+    (True, True)
     """
     return _Comparison().same(a, b, {})
 
@@ -43,7 +43,7 @@ class _Comparison:
         # compared once in a scope, though they may stand in many places; what holds no bound variable, once at all
         closed = names.keys().isdisjoint(u.free) and v.free.isdisjoint(names.values())
         pair = id(u), id(v), 0 if closed else id(names)
-        if pair in self.known or (closed and u is v):
+        if pair in self.known or (closed and u == v):
             return True
         if not self._alike(u, v, names):
             return False
@@ -95,7 +95,7 @@ def alpha_hash(t: Term) -> int:
         if isinstance(u, Var):
             return hash(u if u in t.free else u.kind)
         below = [go(c) for c in children(u)]
-        if isinstance(u, Add) and isinstance(u.type, Index):
+        if isinstance(u, Add | Mul):
             below.sort()
         return hash((type(u), label(u), *below))
 

@@ -76,3 +76,21 @@ def test_a_name_that_matrix_form_makes_is_no_name_of_a_size() -> None:
 def test_bars_round_the_name_of_a_variable_are_a_magnitude() -> None:
     d = cd.grad(PLAIN + "(Z::R) -> (x::V) -> size(Z) * Z * sum(i, x(i)^2)")
     assert r"\lvert" not in d.latex() and r"\sum_{i_{1}} 1" in d.latex()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "(A::(N{n}, N{m}, N{m}, N{n}) -> R, x::RV{n}) -> sum((i, j, k, l), A(i, j, k, l) * (n * x(i)))",
+        "(A::(N{n}, N{m}, N{m}, N{n}) -> R, B::RM{n, m}) -> sum((i, j, k, l), A(i, j, k, l) * n * B(i, k) * B(l, j) * m)",
+        "(A::(N{n}, N{m}, N{k}) -> R) -> (a::RM{n, r}, b::RM{m, r}, c::RM{k, r}) -> "
+        "sum((i, j, k), (n * A(i, j, k) - sum(l, a(i, l) * b(j, l) * c(k, l)))^2)",
+        "(A::(N{n}, N{m}, N{k}) -> R) -> (a::RM{n, r}, b::RM{m, r}, c::RM{k, r}) -> "
+        "sum((i, j, k), (A(i, j, k) - n * sum(l, a(i, l) * b(j, l) * c(k, l)))^2)",
+    ],
+)
+def test_sizes_stand_in_front_of_products_of_pairs(program: str) -> None:
+    """They are sums over an index that no factor has."""
+    d = cd.grad(program)
+    assert "n " in d.matrix_text()
+    assert d.check()

@@ -37,7 +37,7 @@ def of_more_slots(term: Term, legs: Legs, expression: Expression) -> Draft:
     Raises NoMatrixFormError for what is neither.
     """
     found = matrix_network(term)
-    summed_over, factors = found.indices, _with_number(found)
+    summed_over, factors = _with_numbers(found)
     numbers = [f for f in factors if not any(isinstance(v.kind, Index) for v in f.free)]
     match [f for f in factors if f not in numbers]:
         case [App(Var() as head, args) as entry] if _stands_at(entry, legs) and not summed_over:
@@ -54,9 +54,11 @@ def of_more_slots(term: Term, legs: Legs, expression: Expression) -> Draft:
             raise NoMatrixFormError
 
 
-def _with_number(product_: Network) -> list[Term]:
-    """The factors, the number among them."""
-    return [*([product_.coefficient] if product_.coefficient != ONE else []), *product_.factors]
+def _with_numbers(product_: Network) -> tuple[list[Var], list[Term]]:
+    """The indices that are summed over and the factors, among them the number and the sizes of ranges."""
+    counted = [v for v in product_.indices if not any(v in f.free for f in product_.factors)]
+    numbers = [*([product_.coefficient] if product_.coefficient != ONE else []), *(total((v,), ONE) for v in counted)]
+    return [v for v in product_.indices if v not in counted], [*numbers, *product_.factors]
 
 
 def _two_matrices(summed_over: Sequence[Var], factors: Sequence[Term], legs: Legs, expression: Expression) -> Draft:
@@ -92,16 +94,16 @@ def _sum_of(drafts: Sequence[Draft]) -> Draft:
 
 
 def _unfolded_term(term: Term, p: Var, others: Legs, expression: Expression) -> Draft:
-    product_ = matrix_network(term)
-    coefficient = product_.coefficient
-    match list(product_.factors):
+    summed_over, factors = _with_numbers(matrix_network(term))
+    numbers = [f for f in factors if not any(isinstance(v.kind, Index) for v in f.free)]
+    match [f for f in factors if f not in numbers]:
         case [App(Var() as head, args) as entry] if (
-            _stands_at(entry, (p, *others)) and tuple(a for a in args if a != p) == others
+            not summed_over and _stands_at(entry, (p, *others)) and tuple(a for a in args if a != p) == others
         ):
-            unfolding = Unfolding(head, args.index(p) + 1)
-            return lambda found: scaled(coefficient, [], unfolding)
+            front, unfolding = expression(mul(*numbers), ()), Unfolding(head, args.index(p) + 1)
+            return lambda found: scaled(ONE, [front(found)], unfolding)
         case _:
-            return _polyadic(product_.indices, _with_number(product_), (p, *others), expression)
+            return _polyadic(summed_over, factors, (p, *others), expression)
 
 
 def _polyadic(summed_over: Sequence[Var], factors: Sequence[Term], legs: Legs, expression: Expression) -> Draft:

@@ -70,7 +70,7 @@ def chosen(
     """
     whole = [*(value for _, value in bindings), *results]
     captured = set().union(*(t.free for t in whole)) - {var for var, _ in bindings}
-    reader = Reader(Graph(), captured, symmetries, frozenset(unused), budget)
+    reader = Reader(Graph(), captured, symmetries, frozenset(unused), budget, kept=kept)
     choice = Choice(reader, [*bindings], [*results], kept, names, budget)
     try:
         choice.read()

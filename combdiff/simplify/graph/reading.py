@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from itertools import count
@@ -98,7 +98,7 @@ class Reader:
 
     `symmetries` adds to what the types of tensors declare, and the declared ones of variables in `unused` are not used.
     `spelled` says how leaves are written; `values` what named values are: their classes, at their parameters;
-    `discounts` what their entries cost less; `phases`
+    `discounts` what their entries cost less; those that are `kept` are the definitions of the program; `phases`
     those that are products of phases, `products` those that are products, `roots` those that are powers or roots;
     `recognised` counts the products that hold one of these products.
     """
@@ -112,6 +112,7 @@ class Reader:
     leaves: dict[tuple[str, Hashable], Ref] = field(default_factory=dict)
     values: dict[Var, Ref] = field(default_factory=dict)
     discounts: dict[Term, float] = field(default_factory=dict)
+    kept: Collection[Var] = ()
     indices: dict[int, Var] = field(default_factory=dict)
     read: dict[Term, Ref | None] = field(default_factory=dict)
     standing: dict[tuple[int, bool], Var] = field(default_factory=dict)
@@ -433,6 +434,15 @@ class Reader:
             self.graph.users[self.graph.holder(ref.of)][node] = None
         return frame
 
+    def _known(self, f: Term) -> float:
+        """What an entry of a value costs less: most for one over what the program has no name for, which is to get none
+        beside it, and least for one over what it has a name for."""
+        if not _is_divisor(f):
+            return KNOWN
+        base = f.base if isinstance(f, Pow) else f
+        named = (base.function if isinstance(base, App) else base) in self.kept
+        return KNOWN - INVERSE if named else KNOWN + INVERSE
+
     def define(self, var: Var, value: Term) -> Leaf | None:
         """`value` is called `var` from now on; the node that says so, or None where it is not worth looking for."""
         params, entry = (value.params, value.body) if isinstance(value, Lam) else ((), value)
@@ -452,7 +462,7 @@ class Reader:
             return None
         labels = tuple(places[abs(label)] * (1 if label > 0 else -1) for label in ref.labels)
         self.values[var] = Ref(ref.number, ref.conj, labels, ref.of)
-        self.discounts[var] = KNOWN + INVERSE * _is_divisor(split_coefficient(entry)[1])
+        self.discounts[var] = self._known(split_coefficient(entry)[1])
         product = NamedProduct.of(var, value)
         if product is not None:
             self.products.append(product)
