@@ -287,6 +287,19 @@ def test_fractions_are_drawn_where_nothing_else_is_finite() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        # a volume beside the volumes of molecules, as in an equation of state
+        "(x::RV, b::RV, T::R, v::R) -> begin c = 40 * sum(i, x(i) * b(i)); T * log(v - c) + log(v - 2 * c) end",
+        # shares of a market beside that of what nobody buys
+        "(X::RM{j, k}, s::RV{j}) -> (b::RV{k}) -> sum(j, (log(s(j)) - log(1 - sum(s)) - sum(k, X(j, k) * b(k)))^2)",
+    ],
+)
+def test_parameters_are_drawn_at_scales_of_their_own(text: str) -> None:
+    assert cd.grad(text).check()
+
+
 def test_a_map_that_has_no_inverse_at_some_sizes_is_checked_at_others() -> None:
     d = cd.grad("""(S::Sym, H::Sym) -> pullback((C::RM) -> begin
       M = (i, j) -> sum((p, q), C(p, i) * S(p, q) * C(q, j))

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 
 DRAWS = 6
+SCALED = 8
+"""Further draws, in which each parameter has a scale of its own: a volume is larger than what is excluded from it."""
+
 _AWAY = 0.5  # from zero: much farther than a difference steps
 
 
@@ -53,9 +56,9 @@ def sample(
     """Random values where `body`, which was differentiated, is finite: a real log or root wants positive ones.
 
     If they are `apart`, arrays of integers have no entries in common.
-    The last draws lie between 0 and 1, as probabilities and fractions do.
+    Later draws lie between 0 and 1, as probabilities and fractions do; the last ones have other orders of magnitude.
     """
-    for draw in range(DRAWS):
+    for draw in range(DRAWS + SCALED):
         ends = random_ends(intervals_in(d.program), rng)
         values = random_values(d.term, sizes, rng, ends)
         directions = [k for k in cotangents_of(d.term, d.objective) if is_on_interval(k.kind)]
@@ -64,8 +67,11 @@ def sample(
             values = with_distinct_entries(values, sizes, rng)
         if draw >= DRAWS // 3:
             ends = random_ends(intervals_in(d.program), rng, positive=True)
-            at_most = np.inf if draw < 2 * DRAWS // 3 else 1.0
+            at_most = 1.0 if 2 * DRAWS // 3 <= draw < DRAWS else np.inf
             values = {v: _positive(v.type, value, at_most) for v, value in values.items()}
+        if draw >= DRAWS:
+            values = {v: _scaled(v.type, value, 10.0 ** rng.integers(-2, 3)) for v, value in values.items()}
+        if draw >= DRAWS // 3:
             values |= {v: ends[v.name] for v in values if isinstance(v, Var) and is_end(v)}
         if takes_roots(body) or (draw % 2 and takes_spectra(body)):
             form = distances if draw % 4 > 1 else definite
@@ -89,6 +95,14 @@ def _positive(kind: Type, value: Value, at_most: float) -> Value:
     size = np.abs(np.asarray(value, float)) + _AWAY
     found = size if np.isinf(at_most) else at_most * size / (size + _AWAY)
     return found if found.ndim else float(found)
+
+
+def _scaled(kind: Type, value: Value, factor: float) -> Value:
+    """Numbers of another order of magnitude."""
+    if is_discrete(kind) or not isinstance(value, np.ndarray | int | float | complex):
+        return value
+    found = np.asarray(value) * factor
+    return found if found.ndim else found.item()
 
 
 def random_values(

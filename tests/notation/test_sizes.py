@@ -82,7 +82,8 @@ def test_bars_round_the_name_of_a_variable_are_a_magnitude() -> None:
     "program",
     [
         "(A::(N{n}, N{m}, N{m}, N{n}) -> R, x::RV{n}) -> sum((i, j, k, l), A(i, j, k, l) * (n * x(i)))",
-        "(A::(N{n}, N{m}, N{m}, N{n}) -> R, B::RM{n, m}) -> sum((i, j, k, l), A(i, j, k, l) * n * B(i, k) * B(l, j) * m)",
+        "(A::(N{n}, N{m}, N{m}, N{n}) -> R, B::RM{n, m}) -> "
+        "sum((i, j, k, l), A(i, j, k, l) * n * B(i, k) * B(l, j) * m)",
         "(A::(N{n}, N{m}, N{k}) -> R) -> (a::RM{n, r}, b::RM{m, r}, c::RM{k, r}) -> "
         "sum((i, j, k), (n * A(i, j, k) - sum(l, a(i, l) * b(j, l) * c(k, l)))^2)",
         "(A::(N{n}, N{m}, N{k}) -> R) -> (a::RM{n, r}, b::RM{m, r}, c::RM{k, r}) -> "
