@@ -18,6 +18,7 @@ from combdiff.arrays.lower.arrays import domain_of
 from combdiff.arrays.plan import Step
 from combdiff.terms.conditions.guards import Finite, FiniteValues, condition_of
 from combdiff.terms.terms import (
+    Add,
     App,
     Call,
     Conj,
@@ -95,8 +96,11 @@ class SumsFirst(ABC):
     def _apart(self, own: Sequence[Var], product: Term, grown: Collection[Var], is_table: bool) -> Term | None:
         """A sum as an entry of an array of its own, if it has fewer entries than one over the indices in `grown`.
 
-        Of as many it is one if they are read from a table.
+        Of as many it is one if they are read from a table. A sum over k of entries at i + k is none else: with those of
+        other directions it is a contraction with windows.
         """
+        if not is_table and _adds(own, product):
+            return None
         around = sorted(_indices(product).difference(own), key=lambda u: u.uid)
         before, after = (prod(domain_of(u).extent(self.sizes) for u in us) for us in (around, grown))
         if before > after or (before == after and not is_table) or not _FiniteValues()(product):
@@ -125,6 +129,12 @@ def _computed(t: Term) -> dict[Term, Index]:
             if isinstance(slot, Index) and not isinstance(at, App) and holds_entries(at) and at.free <= t.free:
                 found[at] = slot
     return found
+
+
+def _adds(own: Sequence[Var], t: Term) -> bool:
+    """Whether entries are read at sums with one of some indices."""
+    places = (a for u in subterms(t, App) for a in u.args if isinstance(a, Add))
+    return any(not a.free.isdisjoint(own) for a in places)
 
 
 def _indices(t: Term) -> set[Var]:
