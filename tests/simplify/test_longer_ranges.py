@@ -27,12 +27,13 @@ PROGRAMS: dict[str, tuple[str, Sequence[tuple[int, ...]]]] = {
         [(1,)],
     ),
     "(x::RV{n + 2}) -> sum(i::N{n}, (x(i + 2) - 2 * x(i + 1) + x(i))^2)": (
-        "i -> 2 * where(2 <= i, x(i) + x(i - 2) - 2 * x(i - 1)) + 2 * where(i < n, x(i + 2) + x(i) - 2 * x(i + 1))"
-        " - 4 * where(1 <= i <= n, x(i + 1) + x(i - 1) - 2 * x(i))",
+        "begin r = (i::N{n}) -> x(i + 2) + x(i) - 2 * x(i + 1) "
+        "(i::N{n + 2}) -> 2 * where(2 <= i, r(i - 2)) + 2 * where(i < n, r(i)) - 4 * where(1 <= i <= n, r(i - 1)) end",
         [(2,)],
     ),
     DEEP: (
-        "(i::N{n + 1}) -> 2 * where(1 <= i, w(i - 1) * (y(i) - y(i - 1))) - 2 * where(i < n, w(i) * (y(i + 1) - y(i)))",
+        "begin v = (i::N{n}) -> w(i) * (y(i + 1) - y(i)) "
+        "(i::N{n + 1}) -> 2 * where(1 <= i, v(i - 1)) - 2 * where(i < n, v(i)) end",
         [(0,), (1,)],
     ),
     "(w::RM{n, m}) -> (y::RM{n + 1, m}) -> sum((i::N{n}, j), w(i, j) * (y(i + 1, j) - y(i, j))^2)": (

@@ -37,7 +37,7 @@ LAWS = {
     "(x::RV, O::RV) -> sum(k, O(k) * exp(x(k))) / sum(i, exp(x(i)))": (
         "(x::RV, O::RV) -> sum(k, O(k) * softmax(x)(k))"
     ),
-    "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2": "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2",
+    "(x::RV) -> k -> exp(2 * x(k)) / sum(i, exp(x(i)))^2": "(x::RV) -> k -> exp(2 * x(k) - 2 * logsumexp(x))",
     "(w::RV, x::RV) -> log(sum(i, w(i) * exp(x(i))))": "(w::RV, x::RV) -> logsumexp(i, w(i), x(i))",
     "(w::RV, x::RV) -> log(sum(i, 1 <= i, w(i)^2 * exp(x(i))))": (
         "(w::RV, x::RV) -> logsumexp(i, where(1 <= i, w(i)^2), x(i))"
@@ -49,7 +49,7 @@ LAWS = {
         "(w::RV, x::RV, t::R) -> logsumexp(i, w(i)^2, x(i)) + log(t) - t"
     ),
     "(x::RV{n}) -> exp(sum(i, x(i))) / sum(i::N{n}, exp(sum(j, x(j))))": (
-        "(x::RV{n}) -> exp(sum(i, x(i))) / (n * exp(sum(j, x(j))))"
+        "(x::RV{n}) -> exp(sum(i, x(i))) / exp(sum(j, x(j))) / n"
     ),
     "(x::RV{n}) -> log(sum(i::N{n}, exp(1)))": "(x::RV{n}) -> log(n) + 1",
     "(x::RV{n}) -> logsumexp((i::N{n}, j::N{n}), x(0))": "(x::RV{n}) -> x(0) + log(n^2)",
@@ -64,16 +64,14 @@ LAWS = {
     "(w::RV, x::RV) -> k -> exp(x(k)) / sum(i, w(i) * exp(x(i)))": (
         "(w::RV, x::RV) -> k -> exp(x(k)) / sum(i, w(i) * exp(x(i)))"
     ),
-    # what is not one of the exponentials, and complex numbers, stay as they are
-    "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))": "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))",
+    "(x::RV, y::RV) -> k -> exp(y(k)) / sum(i, exp(x(i)))": "(x::RV, y::RV) -> k -> exp(y(k) - logsumexp(x))",
+    # complex numbers stay as they are
     "(x::RV) -> sum(k, x(k) * log(sum(i, i <= k, exp(x(i)))))": (
         "(x::RV) -> sum(k, x(k) * logsumexp(i, i <= k, x(i)))"
     ),
     "(x::CV) -> log(sum(i, exp(x(i))))": "(x::CV) -> log(sum(i, exp(x(i))))",
     # exp(x(0)) is not among those that are added
-    "(x::RV) -> k -> exp(x(k)) / sum(i, 1 <= i, exp(x(i)))": (
-        "(x::RV) -> k -> exp(x(k)) / sum(i, where(1 <= i, exp(x(i))))"
-    ),
+    "(x::RV) -> k -> exp(x(k)) / sum(i, 1 <= i, exp(x(i)))": ("(x::RV) -> k -> exp(x(k) - logsumexp(i, 1 <= i, x(i)))"),
     "(x::RV) -> k -> where(1 <= k, exp(x(k))) / sum(i, 1 <= i, exp(x(i)))": (
         "(x::RV) -> k -> softmax(i, 1 <= i, x(i))(k)"
     ),
