@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from combdiff.arrays.passes.angles import with_angles_apart
 from combdiff.arrays.plan import Plan, Scan, Step
 from combdiff.arrays.verify import verify
 from combdiff.meaning.evaluate import evaluate
+
+grad = cache(cd.grad)
 
 FLOW = """(G::RM{n, n}, B::RM{n, n}, p::RV{n}, q::RV{n}) -> (V::RV{n}, t::RV{n}) -> begin
   P = i -> sum(k, V(i) * V(k) * (G(i, k) * cos(t(i) - t(k)) + B(i, k) * sin(t(i) - t(k))))
@@ -58,7 +61,7 @@ def functions(plan: Plan) -> Iterator[Step]:
 def test_no_cosine_of_a_sum_is_computed(name: str) -> None:
     n, m = 60, 2
     arrays = given(PROGRAMS[name], n, m)
-    plan = cd.grad(PROGRAMS[name]).plan(value=True, **{key: np.shape(array) for key, array in arrays.items()})
+    plan = grad(PROGRAMS[name]).plan(value=True, **{key: np.shape(array) for key, array in arrays.items()})
     most = n * n if name in ("powder", "kernel") else n
     found = [*functions(plan)]
     assert found and all(plan.entries(step) <= most and step.rank <= 2 for step in found)
@@ -69,7 +72,7 @@ def test_no_cosine_of_a_sum_is_computed(name: str) -> None:
 @pytest.mark.parametrize("n", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 5, 7))])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_sums_with_each_angle_are_the_sums(name: str, n: int) -> None:
-    d = cd.grad(PROGRAMS[name])
+    d = grad(PROGRAMS[name])
     arrays = given(PROGRAMS[name], n)
     first = PROGRAMS[name].split("->")[0].count("::")
     values = [*arrays.values()]

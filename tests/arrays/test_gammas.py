@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import combdiff as cd
+
+grad = cache(cd.grad)
+hvp = cache(cd.hvp)
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -83,14 +87,14 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]], Callable[..., Any]]] = {
 def test_quotients_of_gammas_are_right_at_any_arguments(name: str, n: int) -> None:
     text, points, of = CASES[name]
     *given, x = points[n]
-    value, slope = cd.grad(text).compile(value=True)(*given, x)
+    value, slope = grad(text).compile(value=True)(*given, x)
     with mpmath.workdps(60):
         exact = [mpmath.diff(lambda u: of(*given, u), mpmath.mpf(x), order) for order in range(3)]
     np.testing.assert_allclose(float(value), float(exact[0]), rtol=1e-10)
     np.testing.assert_allclose(float(slope), float(exact[1]), rtol=1e-7, atol=1e-9 * abs(float(exact[0])))
     if (name, n) != ("a weighted mixture", 1):
         # its Hessian product has weighted sums of powers that stand alone
-        curvature = cd.hvp(text).compile()(*given, x, 1.0)
+        curvature = hvp(text).compile()(*given, x, 1.0)
         np.testing.assert_allclose(float(curvature), float(exact[2]), rtol=1e-5, atol=1e-9 * abs(float(exact[0])))
 
 

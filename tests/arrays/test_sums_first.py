@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -11,6 +12,8 @@ import combdiff as cd
 from combdiff.arrays import ops
 from combdiff.arrays.plan import Plan
 from combdiff.meaning.evaluate import evaluate
+
+grad = cache(cd.grad)
 
 RING = "@domain X begin base = I; periodic = true end\n"
 PHASE = "exp(-2 * pi * im * k * x / %s)"
@@ -57,7 +60,7 @@ def largest(plan: Plan) -> int:
 def test_no_array_has_an_entry_for_each_place_and_each_index_of_the_sum(name: str) -> None:
     f, n, o, most = 6, 8, 5, 50
     arrays = given(name, f=f, n=n, o=o, l=most)
-    plan = cd.grad(PROGRAMS[name]).plan(**{key: array.shape for key, array in arrays.items()})
+    plan = grad(PROGRAMS[name]).plan(**{key: array.shape for key, array in arrays.items()})
     # of images each index is two
     assert largest(plan) <= (max(f * n * n, most * most) if name == "images" else max(f * n, n * o, most))
     assert name == "tables" or any(isinstance(step.op, ops.Fourier) for step in plan.steps)
@@ -67,7 +70,7 @@ def test_no_array_has_an_entry_for_each_place_and_each_index_of_the_sum(name: st
 @pytest.mark.parametrize("most", [1, 7])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_sums_made_first_are_the_sums(name: str, n: int, most: int) -> None:
-    d = cd.grad(PROGRAMS[name])
+    d = grad(PROGRAMS[name])
     arrays = given(name, f=3, n=n, o=2, l=most)
     *rest, last = arrays.values()
     expected = np.asarray(evaluate(d.term, {})(*rest)(last))  # type: ignore[operator]  # a function of all of them

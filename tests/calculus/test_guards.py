@@ -261,7 +261,7 @@ UNDER = {
     "a pair": (PAIRS.format("1 / r(i, j)"), "where(p < q, 1)"),
     "exchanged": (PAIRS.format("1 / r(j, i)"), "where(q < p, 1)"),
     "twice": (f"{PAIRS.format('r(i, j)')} + {PAIRS.format('r(i, j)^2')}", "where(p < q, 1)"),
-    "in a function": (PAIRS.format("exp(where(0 <= j, r(i, j)))"), "where(p < q and 0 <= q, 1)"),
+    "in a function": (PAIRS.format("exp(where(0 <= j, r(i, j)))"), "where(p < q, 1)"),
     "a chain": (
         "sum((i, j, k), where(i < j < k, r(i, j) * r(j, k) * r(i, k)))",
         "where(p < q and q + 2 <= sum(i, 1) or p < q and 1 <= p or p + 2 <= q, 1)",

@@ -1,9 +1,14 @@
 """What stands at several places of a range or a ring has one name."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import combdiff as cd
+
+grad = cache(cd.grad)
+hvp = cache(cd.hvp)
 
 RING = "@domain Z begin base = I; periodic = true end\n"
 FORMS = {
@@ -56,7 +61,7 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_parts_at_several_places_have_one_name(name: str) -> None:
     program, expected = FORMS[name]
-    d = cd.grad(program)
+    d = grad(program)
     text = " ".join(str(d).split()).replace("( ", "(").replace(" )", ")")
     assert all(part in text for part in expected), text
     assert d.check()
@@ -64,12 +69,12 @@ def test_parts_at_several_places_have_one_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_hessian_product_with_such_names_is_right(name: str) -> None:
-    assert cd.hvp(FORMS[name][0]).check()
+    assert hvp(FORMS[name][0]).check()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7])
 def test_a_range_that_is_shorter_may_be_empty(n: int) -> None:
-    f = cd.grad(FORMS["an open chain"][0]).compile()
+    f = grad(FORMS["an open chain"][0]).compile()
     t = np.random.default_rng(n).normal(size=n)
     d = t[:-1] - t[1:]
     slope = d / np.sqrt(1 + d**2)
@@ -112,5 +117,5 @@ def test_an_array_that_is_shorter_along_two_axes_is_read_in_slices(sizes: tuple[
 
 
 def test_a_value_that_its_range_keeps_where_it_is_read_has_no_condition() -> None:
-    source = cd.hvp(FORMS["total variation"][0]).source()
+    source = hvp(FORMS["total variation"][0]).source()
     assert "np.where" not in source and "arange" not in source

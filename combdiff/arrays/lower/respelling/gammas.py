@@ -54,7 +54,7 @@ _TINY = number(Fraction(1, 2**1022))  # a power 0 of it is 1, and all others of 
 def with_gammas_together(t: Term) -> Term:
     """`t` with products that hold gamma functions by logarithms, if a factor may overflow where they are finite.
 
-    >>> from combdiff.terms.terms import MINUS_ONE, fresh
+    >>> from combdiff.terms.terms import MINUS_ONE, fresh, neg
     >>> from combdiff.terms.types import REAL, Domain
     >>> n = fresh("n", Index(Domain("x.1")))
     >>> ratio = mul(call("gamma", add(n, ONE)), power(call("gamma", add(n, number(2))), MINUS_ONE))
