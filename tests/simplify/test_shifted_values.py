@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import combdiff as cd
+from tests.thinned import thinned
 
 grad = cache(cd.grad)
 hvp = cache(cd.hvp)
@@ -67,7 +68,8 @@ def test_parts_at_several_places_have_one_name(name: str) -> None:
     assert d.check()
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", thinned(FORMS, 2))
 def test_a_hessian_product_with_such_names_is_right(name: str) -> None:
     assert hvp(FORMS[name][0]).check()
 
