@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import replace
 from itertools import permutations
 
-from combdiff.canon.canonical import canonical
+from combdiff.canon.canonical import Canonical, canonical
 from combdiff.records import dataclass
 from combdiff.simplify.graph.reading_cost import words
 from combdiff.simplify.images import split_off
@@ -150,9 +150,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Parts that are equal but for their places."""
+    """Parts that are equal but for their places; `form` is that of the first one, at `slots`."""
 
     members: list[Member]
+    slots: tuple[Var, ...]
+    form: Canonical
+
+    @classmethod
+    def of(cls, first: Part, name: Var | None) -> Shared:
+        """A family of one."""
+        slots = tuple(fresh(v.name, kind) for v, kind in zip(first.indices, first.kinds, strict=True))
+        return cls([Member(first, tuple(range(len(slots))), ONE, name)], slots, canonical(first.at(slots)))
 
     @property
     def name(self) -> Var | None:
@@ -192,9 +200,25 @@ class Shared:
         A range begins at 0.
         """
         first = self.members[0]
-        met = first if self.name is not None else next(filter(None, (_met(first.part, part) for part in known)), None)
+        met = first if self.name is not None else next(filter(None, map(self.met, known)), None)
         chosen = met or min(self.members, key=lambda m: m.part.arithmetic)
         return tuple(n if is_periodic(kind) else 0 for n, kind in zip(chosen.least, first.part.kinds, strict=True))
+
+    def met(self, part: Part) -> Member | None:
+        """A part as a member of the family; None if it is of another one."""
+        first = self.members[0].part
+        if first.key != part.key or self.form.key is None:
+            return None
+        for order in permutations(range(len(self.slots))):
+            alike = all(
+                part.kinds[n] == v.kind and part.spread[n] == spread
+                for n, v, spread in zip(order, self.slots, first.spread, strict=True)
+            )
+            if alike:
+                other = canonical(part.at([self.slots[order.index(n)] for n in range(len(order))]))
+                if other.key == self.form.key:
+                    return Member(part, order, ONE if other.sign == self.form.sign else MINUS_ONE)
+        return None
 
     def saved(self, counts: Mapping[Term, int], own: Collection[str]) -> float:
         """How many names the text has less with the name."""
@@ -252,7 +276,7 @@ def _best(
     first = sorted(bindings, key=lambda binding: (binding[0].name not in own, _places_beside(binding[1])))
     named = {body_of(value): (var, params_of(value)) for var, value in first if params_of(value)}
     outside = set().union(*(t.free for t in [*values, *results]), (var for var, _ in bindings))
-    families: dict[Hashable, list[Shared]] = {}
+    alike: dict[Hashable, list[tuple[Part, Var | None]]] = {}
     for t in dict.fromkeys([*(t for t in named if t in counts), *counts]):
         if not isinstance(t.type, Number) or not is_named(t) or t.free.isdisjoint(outside):
             continue
@@ -262,38 +286,23 @@ def _best(
             continue
         part = _part(t, slots)
         if part is not None and (var is None or part.kinds == tuple(v.kind for v in slots)):
-            _into(families.setdefault(part.key, []), part, var)
-    shared = [f for fs in families.values() for f in fs]
+            alike.setdefault(part.key, []).append((part, var))
+    shared = [family for parts in alike.values() if len(parts) > 1 for family in _families(parts)]
     best = max(shared, key=lambda f: f.saved(counts, own), default=None)
     return best if best is not None and best.saved(counts, own) > 0 else None
 
 
-def _into(families: list[Shared], part: Part, name: Var | None) -> None:
-    """Add a part to the family that it is of."""
-    for family in families:
-        member = _met(family.members[0].part, part)
-        if member is not None:
-            family.members.append(replace(member, name=name))
-            return
-    families.append(Shared([Member(part, tuple(range(len(part.indices))), ONE, name)]))
-
-
-def _met(first: Part, part: Part) -> Member | None:
-    """A part as a member of the family of the first; None if it is not of that family."""
-    if first.key != part.key:
-        return None
-    slots = [fresh(v.name, kind) for v, kind in zip(first.indices, first.kinds, strict=True)]
-    form = canonical(first.at(slots))
-    for order in permutations(range(len(slots))):
-        alike = all(
-            part.kinds[n] == v.kind and part.spread[n] == spread
-            for n, v, spread in zip(order, slots, first.spread, strict=True)
-        )
-        if alike:
-            other = canonical(part.at([slots[order.index(n)] for n in range(len(order))]))
-            if form.key is not None and other.key == form.key:
-                return Member(part, order, ONE if other.sign == form.sign else MINUS_ONE)
-    return None
+def _families(parts: Sequence[tuple[Part, Var | None]]) -> list[Shared]:
+    """Parts, some of which have names, with those together that are equal but for their places."""
+    found: list[Shared] = []
+    for part, name in parts:
+        for family in found:
+            if (member := family.met(part)) is not None:
+                family.members.append(replace(member, name=name))
+                break
+        else:
+            found.append(Shared.of(part, name))
+    return found
 
 
 def _part(t: Term, indices: Sequence[Var]) -> Part | None:
