@@ -435,8 +435,11 @@ class Reader:
         return frame
 
     def _known(self, f: Term) -> float:
-        """What an entry of a value costs less: most for one over what the program has no name for, which is to get none
-        beside it, and least for one over what it has a name for."""
+        """What an entry of a value costs less than its names.
+
+        It is most for one over what the program has no name for, which is to get none beside it, and least for one over
+        what it has a name for.
+        """
         if not _is_divisor(f):
             return KNOWN
         base = f.base if isinstance(f, Pow) else f
