@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import combdiff as cd
@@ -22,6 +22,7 @@ from combdiff.terms.terms import (
     conj,
     factors_of,
     fresh,
+    indicator,
     mul,
     number,
     power,
@@ -122,6 +123,7 @@ def written_out(t, value):
 
 
 @given(FACTORS, FACTORS, st.booleans(), st.sampled_from([number(1), number(3), number(2j)]))
+@example([(1, 1), (0, 1)], [(0, 1)], True, number(2j))
 def test_a_product_with_names_is_the_product(own, other, mirrored, scale):
     value = Lam((P,), mul(scale, *product(own, P)))
     named_product = NamedProduct.of(U, value)
@@ -234,4 +236,27 @@ def test_the_derivative_of_an_inverse_is_read_by_its_name(program: str, expected
     d = cd.grad(program)
     assert expected in str(d)
     assert str(d).count(" / (") <= 1  # the divisor is written once, in the definition
+    assert d.check()
+
+
+def test_a_name_is_not_found_where_it_stands() -> None:
+    """u = 1/sqrt(s) is a product of one factor, and so is the power s^(-1/2) behind the name u."""
+    s, i, n = fresh("s", REAL), fresh("i", Index()), fresh("n", Index())
+    u, w = fresh("u", REAL), fresh("w", REAL)
+    total = add(number(1), power(s, number(2)))
+    values = {u: Pow(total, number(Fraction(-1, 2))), w: Pow(total, number(-1))}
+    named = [NamedProduct(v, (), value, (Fraction(1), Fraction(0)), (value,)) for v, value in values.items()]
+    assert part_of_product([u], named[:1], values) is None
+    assert part_of_product([indicator(i, n, u), s], named[:1], values) is None
+    _, terms = part_of_product([u, power(total, number(Fraction(-1, 2)))], named[:1], values)
+    assert mul(*terms) == power(u, number(2))
+    # of two names of one value, each is a power of the other: neither is looked for without end
+    _, terms = part_of_product([indicator(i, n, power(u, number(2)))], named, values)
+    assert terms == [indicator(i, n, w)]
+
+
+@pytest.mark.parametrize("f", ["asinh(S)", "1 / sqrt(1 + S^2)"])
+def test_a_slope_under_a_condition_has_its_name(f: str) -> None:
+    d = cd.grad(f"(A::RM{{n, n}}) -> begin S = sum((i, j), where(i < n - 1, A(i + 1, i) * A(j, j))); {f} end")
+    assert str(d.result).count("sqrt") <= 1
     assert d.check()

@@ -97,8 +97,11 @@ class Factors:
         powers = [_power(f) for f in factors]
         return cls(roots, [b for b, _ in powers], [n for _, n in powers])
 
-    def without(self, factors: Sequence[Term]) -> Factors | None:
-        """What is left without `factors`, if all of them are there with exponents that are as large, of that sign."""
+    def without(self, factors: Sequence[Term], name: Term) -> Factors | None:
+        """What is left without `factors`, if all of them are there with exponents that are as large, of that sign.
+
+        `name` stands for their product: where it stands already, there is nothing to find.
+        """
         left = [*self.left]
         known = [self._origin(b) for b in self.bases]
         for base, n in map(_power, factors):
@@ -106,7 +109,7 @@ class Factors:
             for place, (there, scale) in enumerate(known):
                 taken = n * m / scale
                 same = (there == own or alpha_equal(there, own)) and _is_power(m, n) and _is_power(scale, taken)
-                if same and left[place] and 0 < taken / left[place] <= 1:
+                if same and self.bases[place] != name and left[place] and 0 < taken / left[place] <= 1:
                     left[place] -= taken
                     break
             else:
@@ -137,8 +140,14 @@ def part_of_product(
     Those of a product whose real part is a factor are looked through, too: Re(c' q) / r is Re(u' q) after u = c / r.
     """
     guarded = [_within_guard(f, products, roots) for f in factors]
-    if any(new is not f for new, f in zip(guarded, factors, strict=True)):
-        return part_of_product(guarded, products, roots) or (UNIT, guarded)
+    changed = any(new is not f for new, f in zip(guarded, factors, strict=True))
+    return _side_by_side(guarded, products, roots) or ((UNIT, guarded) if changed else None)
+
+
+def _side_by_side(
+    factors: Sequence[Term], products: Sequence[NamedProduct], roots: Mapping[Var, Term]
+) -> tuple[Coefficient, list[Term]] | None:
+    """The same for what stands under no condition, but for the real part."""
     real = next((f for f in factors if isinstance(f, Call) and f.primitive == "real"), None)
     outer = [f for f in factors if f != real]
     inner = network(real.args[0], drawn=is_never_drawn) if real is not None else ALONE
@@ -148,7 +157,7 @@ def part_of_product(
     scale, left, names = UNIT, Factors.of(everything, roots), Names()
     for product in reversed(products):
         for entry, there in _found(product, everything):
-            while (rest := left.without(there)) is not None:
+            while (rest := left.without(there, entry)) is not None:
                 within = left.left[len(outer) :] != rest.left[len(outer) :]
                 taken = (f for f, n, m in zip(outer, left.left, rest.left, strict=False) if n != m)
                 if within and (product.scale[1] or any(is_complex(f.type) for f in taken)):
