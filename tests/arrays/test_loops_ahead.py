@@ -149,6 +149,7 @@ ROWS = {
     "a scatter": "sum(j, f(g, j) == i, a(g) * p(j))",
     "a neighbour": "where(f(g, i) < d - 1, a(g) * p(f(g, i) + 1)) + p(i)",
     "a place that another place decides": "a(g) * p(h(f(g, i))) + p(f(g, h(i)))",
+    "a place in a row that another row decides": "a(g) * p(f(g, f(g, i))) + p(f(g, h(f(g, i))))",
     "a place that a state decides": "a(g) * p(f(g, argmax(j, p(j)))) + p(i)",
     "a place that is a number, too": "f(g, i) * a(g) * p(f(g, i)) + p(i)",
 }

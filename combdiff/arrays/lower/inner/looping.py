@@ -42,7 +42,6 @@ from combdiff.terms.terms import (
     Pow,
     Sum,
     Term,
-    Traverser,
     Tuple,
     Var,
     add,
@@ -260,11 +259,11 @@ class Ahead:
     def _reads_rows(self, *places: Term) -> bool:
         """Whether indices depend on the number of the step through rows of arrays of integers only, c(t, i)."""
         moves = any(self.time in a.free for a in places)
-        return moves and all(self.time not in _without(a, self._is_row).free for a in places)
+        return moves and all(self.time not in _outermost(a, self._is_row, lambda _: ZERO).free for a in places)
 
     def _with_rows(self, place: Term) -> Term:
         """An index expression with the rows that this step reads."""
-        return Traverser(lambda u: self._name(u) if self._is_row(u) else u, App)(place)
+        return _outermost(place, self._is_row, self._name)
 
     def _is_row(self, t: Term) -> bool:
         """Whether it is an entry of a row of integers, which the number of the step tells: c(t, i)."""
@@ -336,9 +335,11 @@ def _kind_of_entries(v: Var) -> Type:
     return v.kind.result if isinstance(v.kind, Map) else v.kind
 
 
-def _without(t: Term, which: Callable[[Term], bool]) -> Term:
-    """`t` with 0 for some of its parts."""
-    return ZERO if which(t) else rebuild(t, [_without(c, which) for c in children(t)]) if children(t) else t
+def _outermost(t: Term, which: Callable[[Term], bool], made: Callable[[Term], Term]) -> Term:
+    """`t` with other terms for some of its parts: of c(t, c(t, i)) for the whole entry, which tells what is in it."""
+    if which(t):
+        return made(t)
+    return rebuild(t, [_outermost(c, which, made) for c in children(t)]) if children(t) else t
 
 
 def _own(t: Term, time: Var) -> tuple[Var, ...]:
