@@ -32,7 +32,7 @@ from combdiff.meaning.sizes import Sizes, two_sizes
 from combdiff.records import dataclass
 from combdiff.simplify.check import Pair, ResultParts, negative, parts_of, pieces
 from combdiff.terms.conditions.divided import Divisor
-from combdiff.terms.terms import Call, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, substitute
+from combdiff.terms.terms import Call, Const, Lam, Let, Mul, Pow, Term, Tuple, Var, end_named, fresh, let, substitute
 from combdiff.terms.types import Domain, Index, Interval, Map, Number, Type, is_complex, is_discrete
 
 if TYPE_CHECKING:
@@ -177,7 +177,11 @@ class Sample:
         array = value.array
         if all(isinstance(v.type, Index) for v in t.free) and (array == np.round(array)).all():
             return value
-        return Labelled(array * (1 + _NUDGE * self.off.standard_normal(array.shape)), value.axes, value.reach)
+        moved = array * (1 + _NUDGE * self.off.standard_normal(array.shape))
+        if _is_never_zero(t):
+            # u⁻³ of a u that is large is a number, though a smaller one than there is
+            moved += np.where(array == 0, np.finfo(float).tiny * self.off.random(array.shape), 0)
+        return Labelled(moved, value.axes, value.reach)
 
     def refuse_exact(self, why: str = "a linear map or a root has no value in the field") -> None:
         """Floating-point numbers decide where a term has no value in the field."""
@@ -523,6 +527,17 @@ def _is_rounding(sample: Sample, terms: tuple[Term, Term], results: Sequence[tup
         if not (np.abs(a - b)[held] <= _SPARED * unsure[held]).all():
             return False
     return True
+
+
+def _is_never_zero(t: Term) -> bool:
+    """Whether a number is 0 only because it is too small for a floating-point number."""
+    match t:
+        case Pow(_, Const(n)):
+            return n < 0
+        case Call(name):
+            return name == "exp"
+        case _:
+            return False
 
 
 def _regained(value: Array, runs: Sequence[Array]) -> Array:

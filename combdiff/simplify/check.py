@@ -15,6 +15,7 @@ from combdiff.records import dataclass
 from combdiff.terms.conditions.divided import Divisor
 from combdiff.terms.terms import (
     App,
+    Const,
     Lam,
     Let,
     Loop,
@@ -118,12 +119,15 @@ def pieces(before: Term, after: Term, negated: Collection[Var] = ()) -> Iterator
     only_before = _Definitions({v: e for v, e in b.values.items() if v not in a.values})
     only_after = _Definitions({v: e for v, e in a.values.items() if v not in b.values})
     definitions = _Definitions(shared)
+    numbers = _Definitions({v: e for v, e in shared.items() if isinstance(e, Const) and a.values[v] == e})
     read: set[Var] = set()
     for v, pair in zip(names, pairs, strict=True):
         x, y = only_before.above(pair[0]), only_after.above(pair[1])
         y = substitute(y, {w: negative(w) for w in negated})
         read |= y.free
         if x != y:
+            # a number is what it is: that it is real, or 0, may have been used
+            x, y = numbers.above(x), numbers.above(y)
             # what has been compared already took it as it was
             yield Piece(_ways(x, y, definitions), v if v not in read and _has_a_sign(v) else None)
 

@@ -395,6 +395,16 @@ def test_rounding_hides_no_difference_beside_it() -> None:
     assert not gate_for(before).agree(before, add(steep, mul(number(2), b)))
 
 
+@pytest.mark.parametrize(("size", "decides"), [(300, False), (30, True)])
+def test_a_power_that_is_too_small_for_a_number_is_rounded(size: int, decides: bool) -> None:
+    """exp(-900) is 0 in floating point: what is multiplied by it is lost, and says nothing."""
+    a = fresh("a", REAL)
+    large = add(number(size), call("sin", a))
+    before = mul(power(call("exp", large), number(-3)), call("cosh", mul(number(2), large)), call("cosh", large))
+    assert gate_for(before).agree(before, number(Fraction(1, 4)))
+    assert gate_for(before).agree(before, number(Fraction(1, 3))) is not decides
+
+
 def test_rounding_of_large_numbers_that_no_argument_moves() -> None:
     """Terms of 10⁹ cancel that are made of indices alone, so that other arguments leave the same rounding."""
     text = """
@@ -447,3 +457,12 @@ def test_a_matrix_that_needs_more_rows_than_columns_is_drawn_with_them() -> None
     f, at, t = d.compile(value=True), np.array([0.3, -0.2]), 1e-6
     slopes = [(f(*data, *(at + e))[0] - f(*data, *(at - e))[0]) / (2 * t) for e in t * np.eye(2)]
     np.testing.assert_allclose(f(*data, *at)[1:], slopes, rtol=1e-7)
+
+
+def test_a_value_that_is_a_number_is_compared_as_that_number() -> None:
+    """The sign of an empty sum has no slope; that the sum is real has been used."""
+    for program in (
+        "(A::Her) -> (x::RV) -> sign(sum((i, j), indicator(j, 0, (A(i, j) + x(i)) * where(j - 1 == i, 1))))",
+        "(A::Her) -> (x::RV) -> real(sign(sum((i, j), i >= j, conj(A(i, j) * x(i)) * where(j - 1 == i, x(j)))))",
+    ):
+        assert str(cd.jvp(program)).endswith("-> 0")
