@@ -462,7 +462,7 @@ def test_a_matrix_that_needs_more_rows_than_columns_is_drawn_with_them() -> None
 def test_a_value_that_is_a_number_is_compared_as_that_number() -> None:
     """The sign of an empty sum has no slope; that the sum is real has been used."""
     for program in (
-        "(A::Her) -> (x::RV) -> sign(sum((i, j), indicator(j, 0, (A(i, j) + x(i)) * where(j - 1 == i, 1))))",
-        "(A::Her) -> (x::RV) -> real(sign(sum((i, j), i >= j, conj(A(i, j) * x(i)) * where(j - 1 == i, x(j)))))",
+        "(A::Her) -> (x::RV) -> sign(sum((i, j), where(j <= 0, (A(i, j) + argmin(k, x(k))) * where(j - 1 == i, 1))))",
+        "(A::Her) -> (x::RV) -> real(sign(sum((i, j), where(i >= j, conj(A(i, j) * x(i)) * where(j - 1 == i, x(j))))))",
     ):
         assert str(cd.jvp(program)).endswith("-> 0")
