@@ -18,13 +18,16 @@ from functools import partial
 from itertools import permutations
 from typing import TypeGuard
 
+from combdiff.records import dataclass
 from combdiff.terms.alpha import alpha_equal
 from combdiff.terms.branches import at_least_zero
 from combdiff.terms.conditions.comparing import are_equal_around, comparison_of
 from combdiff.terms.conditions.divided import Divisor
+from combdiff.terms.conditions.entries import is_entry
 from combdiff.terms.conditions.guards import (
     Condition,
     Finite,
+    FiniteButForOverflow,
     Guard,
     condition_of,
     held,
@@ -33,7 +36,16 @@ from combdiff.terms.conditions.guards import (
     under,
     unguarded,
 )
-from combdiff.terms.conditions.ordering import Form, are_contrary, are_exhaustive, excluded, form_of, implies, left_of
+from combdiff.terms.conditions.ordering import (
+    Form,
+    are_contrary,
+    are_exhaustive,
+    excluded,
+    form_of,
+    holds_where_equal,
+    implies,
+    left_of,
+)
 from combdiff.terms.conditions.vanishing import vanishes
 from combdiff.terms.terms import (
     ONE,
@@ -51,8 +63,10 @@ from combdiff.terms.terms import (
     Traverser,
     Var,
     add,
+    delta,
     exchanged,
     factors_of,
+    holds_entries,
     mul,
     power,
     split_coefficient,
@@ -60,7 +74,7 @@ from combdiff.terms.terms import (
     terms_of,
     total,
 )
-from combdiff.terms.types import Domain, Index, Map, Number
+from combdiff.terms.types import Domain, Index, Number
 
 
 def stated_once(
@@ -68,6 +82,7 @@ def stated_once(
     least: Mapping[Domain, int] | None = None,
     divided: Sequence[Divisor] = (),
     partial_values: Collection[Var] = (),
+    overflowing: Collection[Var] = (),
 ) -> Term:
     """`t` with no condition under itself, and what stands under one condition together, a number in front.
 
@@ -79,7 +94,8 @@ def stated_once(
 
     Conditions that hold wherever ranges have their `least` sizes are left out, and what stands under one that never
     holds; those that say the same, i < n - 1 and i + 2 <= n, are spelled as the first of them. Powers of what the
-    program has `divided` by in any case stand in front of conditions. Definitions in `partial_values` may be infinite.
+    program has `divided` by in any case stand in front of conditions. Definitions in `partial_values` may be infinite,
+    those that are `overflowing` only where an exponential overflows.
 
     Terms of a sum are put together where one may be infinite, or reads beyond a range: others are collected by factors.
     """
@@ -88,7 +104,7 @@ def stated_once(
     if not conditions:
         return Traverser(partial(_divided_first, divided), Delta)(t) if divided else t
     spelled = _spelled(conditions)
-    finite = Finite(partial_values)
+    finite = _Known.of(partial_values, overflowing)
 
     def visit(u: Term) -> Term:
         return _stated(u, spelled, least or {}, finite)
@@ -97,7 +113,7 @@ def stated_once(
     return Traverser(partial(_divided_first, divided), Indicator, Delta)(settled) if divided else settled
 
 
-def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int], finite: Finite) -> Term:
+def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, int], finite: _Known) -> Term:
     """A node whose parts are as they should be."""
     match u:
         case Mul(factors) if not isinstance(u.type, Index):
@@ -106,7 +122,10 @@ def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, i
             return _sum(u, terms)
         case Indicator(_, _, body):
             c = condition_of(u)
-            return body if _is_zero_beyond(c, body, finite) else _settled(c, body, spelled, least)
+            if _is_zero_beyond(c, body, finite):
+                return body
+            front, body = _in_front(c, body, finite)
+            return mul(*front, _settled(c, body, spelled, least))
         case Pow(Indicator() as base, Const(n, imag) as exponent) if n > 0 and not imag:
             return _under(condition_of(base), power(base.body, exponent))
         case Delta() if any((form := form_of(c)) is not None and form.always for c in _apart(u)):
@@ -115,8 +134,22 @@ def _stated(u: Term, spelled: Mapping[Form, Condition], least: Mapping[Domain, i
             # what exists under a condition only is not compared where that does not hold
             guard, core = unguarded(u)
             return under(guard, core)
+        case Delta(left, right, body):
+            return delta(left, right, mul(*(_where_equal(f, left, right, least) for f in factors_of(body))))
         case _:
             return u
+
+
+def _where_equal(t: Term, left: Term, right: Term, least: Mapping[Domain, int]) -> Term:
+    """A value without a condition that δ implies, i < n - 1 of δ(i + 1, j), unless that keeps an entry in range.
+
+    One of sizes alone says that there are entries, of which others may stand beside it; one of places that an array of
+    integers tells keeps what is added up there in range.
+    """
+    if not isinstance(t, Indicator) or reads_beyond(t.body) or holds_entries(left) or holds_entries(right):
+        return t
+    c = condition_of(t)
+    return t.body if c.free and holds_where_equal(c, left, right, least) else t
 
 
 def _with_one_side(t: Term) -> Term:
@@ -185,11 +218,45 @@ def _settled(c: Condition, body: Term, spelled: Mapping[Form, Condition], least:
     return body if form.holds(least) else _under(spelled.get(form, c), body)
 
 
+def _in_front(c: Condition, t: Term, finite: _Known) -> tuple[list[Term], Term]:
+    """The factors that need no condition around them, and what stays under it: all of them if none has to.
+
+    What overflows does so everywhere if it does not depend on the indices that are compared. A condition of sizes alone
+    may say that there are entries at all.
+    """
+    if not c.free:
+        return [], t
+    factors = factors_of(t)
+    plain = [f for f in factors if not isinstance(f, Indicator) and not reads_beyond(f)]
+    front = [f for f in plain if finite(f) or finite.wherever(c, f)]
+    return (front, mul(*(f for f in factors if f not in front))) if len(front) < len(factors) else ([], t)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is finite wherever the data are, and what is but for exponentials that overflow."""
+
+    finite: Finite
+    but_for_overflow: Finite
+
+    @classmethod
+    def of(cls, partial_values: Collection[Var], overflowing: Collection[Var]) -> _Known:
+        return cls(Finite(partial_values), FiniteButForOverflow({*partial_values} - {*overflowing}))
+
+    def __call__(self, t: Term) -> bool:
+        return self.finite(t)
+
+    def wherever(self, c: Condition, t: Term) -> bool:
+        """Whether t is infinite only where an exponential overflows, which does not depend on the indices compared."""
+        compares = all(isinstance(side.type, Index) or isinstance(side, Const) for side in (c.left, c.right))
+        return compares and c.free.isdisjoint(t.free) and self.but_for_overflow(t)
+
+
 def _asked_in_front(t: Term) -> Term:
     """λ where(d, e) as where(d, λ e), where λ cannot leave another condition c: both are asked once, c and d."""
     guards = [f for f in factors_of(t) if isinstance(f, Indicator)]
     others = [f for f in factors_of(t) if not isinstance(f, Indicator)]
-    if len(guards) != 1 or not others or not all(isinstance(f, Const) or _is_entry(f) for f in others):
+    if len(guards) != 1 or not others or not all(isinstance(f, Const) or is_entry(f) for f in others):
         return t
     if not reads_beyond(guards[0].body):
         return t
@@ -219,7 +286,7 @@ def _is_clumsy(c: Condition) -> bool:
     return all(numbers) and (numbers[0] != 1 or c.left == ONE)
 
 
-def _product(t: Mul, factors: tuple[Term, ...], finite: Finite) -> Term:
+def _product(t: Mul, factors: tuple[Term, ...], finite: _Known) -> Term:
     """Two factors under one condition, as one; under it what cancels in what is guarded, or exists only there."""
     guards = [f for f in factors if isinstance(f, Indicator)]
     for guard in guards:
@@ -240,13 +307,13 @@ def _product(t: Mul, factors: tuple[Term, ...], finite: Finite) -> Term:
     return t
 
 
-def _is_of_no_use(guard: Indicator, factors: Sequence[Term], finite: Finite) -> bool:
+def _is_of_no_use(guard: Indicator, factors: Sequence[Term], finite: _Known) -> bool:
     """Whether a product of finite numbers is 0 anyway where the condition does not hold: y where(y != 0, 1)."""
     found = any(vanishes(f, condition_of(guard)) for f in factors if f is not guard)
     return found and finite(guard.body) and not reads_beyond(guard.body)
 
 
-def _is_zero_beyond(c: Condition, body: Term, finite: Finite) -> bool:
+def _is_zero_beyond(c: Condition, body: Term, finite: _Known) -> bool:
     """Whether what stands under a condition is 0 where that does not hold: sin(x(i) - x(j)) under i != j."""
     found = any(vanishes(f, c) for f in factors_of(body))
     return found and finite(body) and not reads_beyond(body)
@@ -279,7 +346,7 @@ def _base_and_exponent(t: Term) -> tuple[Term, Fraction]:
             return t, Fraction(1)
 
 
-def _again(t: Term, finite: Finite) -> Term:
+def _again(t: Term, finite: _Known) -> Term:
     return _product(t, t.factors, finite) if isinstance(t, Mul) else t
 
 
@@ -287,34 +354,28 @@ def _sum(t: Add, terms: tuple[Term, ...]) -> Term:
     """Terms under one condition as one, if one has to stay there: it may be infinite, or reads beyond a range."""
     found: dict[Condition, list[tuple[Term, Term]]] = {}
     held: set[Condition] = set()
+    alone: set[Condition] = set()
+    infinite: set[Condition] = set()
     for term in terms:
         c, rest = split_coefficient(term)
         guards = [f for f in factors_of(rest) if isinstance(f, Indicator)]
         others = [f for f in factors_of(rest) if not isinstance(f, Indicator)]
-        if len(guards) == 1 and all(map(_is_entry, others)):
+        if len(guards) == 1 and all(map(is_entry, others)):
             (guard,) = guards
             found.setdefault(condition_of(guard), []).append((term, mul(c, *others, guard.body)))
-            if reads_beyond(guard.body) or not (others or is_finite(guard.body)):
+            if reads_beyond(guard.body):
                 held.add(condition_of(guard))
+            elif not is_finite(guard.body):
+                infinite.add(condition_of(guard))
+            if not others:
+                alone.add(condition_of(guard))
+    held |= infinite & alone
     together = {c: parts for c, parts in found.items() if c in held and len(parts) > 1}
     if not together:
         return t
     gone = {term for parts in together.values() for term, _ in parts}
     bodies = (_under(c, add(*(body for _, body in parts))) for c, parts in together.items())
     return add(*(term for term in terms if term not in gone), *bodies)
-
-
-def _is_entry(t: Term) -> bool:
-    """Whether it is a number, such as √2, or an entry of the program, or a power of one."""
-    match t:
-        case Call() if not t.free:
-            return True
-        case Pow(base, Const()):
-            return _is_entry(base)
-        case App(Var(kind=Map() as kind), _):
-            return kind.is_array
-        case _:
-            return isinstance(t, Var)
 
 
 def _under(condition: Condition, body: Term) -> Term:

@@ -59,7 +59,8 @@ from combdiff.simplify.order import CAPTURED, COTANGENT, UNKNOWN, ReadingOrder
 from combdiff.simplify.shifts.sums import with_sums_shifted
 from combdiff.simplify.shifts.values import is_function, is_product, with_values_at_shifts
 from combdiff.terms.conditions.divided import Divisor
-from combdiff.terms.conditions.guards import partial_values
+from combdiff.terms.conditions.entries import with_entries_under_conditions
+from combdiff.terms.conditions.guards import FiniteButForOverflow, partial_values
 from combdiff.terms.conditions.kinks import with_whole_norms, without_needless_conditions
 from combdiff.terms.laws.inclusion import written_where_needed
 from combdiff.terms.laws.shares import asked_once, with_whole_shares
@@ -345,6 +346,7 @@ class Simplifier:
         values = [value for _, value in bindings] + results
         families: dict[str, Family] = {}
         divided, infinite = self._divided(bindings), partial_values(bindings, self.infinite)
+        overflowing = infinite - partial_values(bindings, self.infinite, FiniteButForOverflow)
 
         def rewrite(entries: list[Term]) -> list[Term]:
             entries = asked_once([*map(written_where_needed, entries)], infinite, bindings)
@@ -352,7 +354,7 @@ class Simplifier:
             families.update(account)
             terms = [without_bending_peaks(solved_within_ranges(t, self.read)) for t in terms]
             terms = [with_whole_shares(with_intervals_again(t, self.intervals), self.read) for t in terms]
-            terms = [stated_once(t, self.least, divided, infinite) for t in terms]
+            terms = [stated_once(t, self.least, divided, infinite, overflowing) for t in terms]
             terms = asked_once(terms, infinite, bindings)
             # what is left of conditions on an index may be one value of it
             terms = [solved_within_ranges(t, self.read) for t in terms]
@@ -454,8 +456,10 @@ class Simplifier:
         ordered = order(with_cases_in_one_sum(with_plain_parts(self._turned(body))) if last else body)
         bindings = parts_of(ordered)[0]
         infinite = partial_values(bindings, self.infinite)
-        stated = stated_once(ordered, self.least, self._divided(bindings), infinite)
+        overflowing = infinite - partial_values(bindings, self.infinite, FiniteButForOverflow)
+        stated = stated_once(ordered, self.least, self._divided(bindings), infinite, overflowing)
         (stated,) = asked_once([stated], infinite, bindings)
+        stated = with_entries_under_conditions(stated) if last else stated
         together = with_entries_together(with_whole_norms(stated, dict(bindings)))
         given = {name for own in self.names.values() for name in own}
         domains = {d for v in self.rank for d in domains_of(v.kind)}

@@ -347,7 +347,7 @@ KEPT = {
         "(y::RV) -> (x::RV) -> sum(i, where(1 <= i, sin(y(i)) * log(x(i))))",
         "i -> sin(y(i)) * where(1 <= i, 1 / x(i))",
     ),
-    "all of it": ("(y::RV) -> (x::RV) -> sum(i, where(1 <= i, y(i) * x(i)))", "i -> y(i) * where(1 <= i, 1)"),
+    "all of it": ("(y::RV) -> (x::RV) -> sum(i, where(1 <= i, y(i) * x(i)))", "i -> where(1 <= i, y(i))"),
     "the other factor": (
         "(y::RV) -> (x::RV) -> sum(i, where(1 <= i, x(i) / y(i)))",
         "i -> where(1 <= i, 1 / y(i))",

@@ -149,7 +149,7 @@ def test_results_are_checked_and_read_back(name: str) -> None:
     ("name", "result"),
     [
         ("backwards", "2 * x(i) * x(n - 1 - i) + x(n - 1 - i)^2"),
-        ("a convolution", "where(i <= 4, x(4 - i)^2 + 2 * x(4 - i) * x(i))"),
+        ("a convolution", "where(i <= 4, x(4 - i)^2 + 2 * x(i) * x(4 - i))"),
         ("Horner's order", "2 * (1/2)^(n - 1 - i) * c(i)"),
         ("one short", "where(i < n - 1, 2 * x(i) * x(n - 2 - i) + x(n - 2 - i)^2)"),
         ("behind others", "2 * where(i + n < k, x(i) * w(i + n))"),

@@ -109,11 +109,11 @@ DISTANCES = "(q::RV, k::R) -> (x::RM{n, 3}) -> begin\n  r = (i, j) -> norm(c -> 
         ),
         (
             "sum((i, j), i < j, (k / r(i, j))^12 - (k / r(i, j))^6)",
-            "6 * sum(j, (x(i, c) - x(j, c)) * where(i != j, k * (k^5 / r(i, j)^8 - 2 * k^11 / r(i, j)^14)))",
+            "sum(j, (x(i, c) - x(j, c)) * where(i != j, 6 * k^6 / r(i, j)^8 - 12 * k^12 / r(i, j)^14))",
         ),
         (
             "sum((i, j), i != j, q(i) * q(j) / r(i, j)) / 2",
-            "-q(i) * sum(j, q(j) * where(i != j, 1 / r(i, j)^3) * (x(i, c) - x(j, c)))",
+            "-q(i) * sum(j, (x(i, c) - x(j, c)) * where(i != j, q(j) / r(i, j)^3))",
         ),
         (
             "sum((i, j), 0 < r(i, j), 1 / r(i, j)^2)",

@@ -13,7 +13,24 @@ from combdiff.language.printing.printer import expression_text
 from combdiff.meaning.evaluate import evaluate
 from combdiff.simplify.conditions import stated_once
 from combdiff.terms.conditions.comparing import compared
-from combdiff.terms.terms import ONE, TWO, ZERO, App, Sum, Term, add, call, fresh, indicator, mul, number, power, sub
+from combdiff.terms.terms import (
+    ONE,
+    TWO,
+    ZERO,
+    App,
+    Sum,
+    Term,
+    add,
+    call,
+    delta,
+    fresh,
+    indicator,
+    mul,
+    number,
+    power,
+    size,
+    sub,
+)
 from combdiff.terms.types import REAL, Domain, Index, Map
 
 K = Index(Domain("K"))
@@ -21,6 +38,9 @@ i, j = fresh("i", K), fresh("j", K)
 x, y, z = fresh("x", REAL), fresh("y", REAL), fresh("z", REAL)
 INVERSE = power(y, number(-1))
 LENGTH = call("abs", y)
+LAST = sub(size(Domain("K")), ONE)
+SIZE = "sum(i₁, 1)"
+AT = App(fresh("v", Map((K,), REAL)), (add(i, ONE),))
 
 
 def below(e: Term) -> Term:
@@ -45,8 +65,12 @@ def above(e: Term) -> Term:
         (mul(below(x), indicator(y, x, z)), "where(x <= y, x) * where(y <= x, z)"),
         (power(below(x), TWO), "where(x <= y, x)^2"),
         (mul(y, z, below(INVERSE)), "z * where(x <= y, 1)"),
-        (mul(y, below(mul(z, INVERSE))), "where(x <= y, z)"),
-        (mul(x, below(mul(z, INVERSE))), "x * where(x <= y, z / y)"),
+        (mul(y, below(mul(z, INVERSE))), "z * where(x <= y, 1)"),
+        (mul(x, below(mul(z, INVERSE))), "x * z * where(x <= y, 1 / y)"),
+        # what is finite needs no condition, but for what has nothing beside it that does
+        (below(mul(x, z)), "where(x <= y, x * z)"),
+        (below(mul(x, call("exp", z), INVERSE)), "x * where(x <= y, exp(z) / y)"),
+        (add(below(x), mul(x, below(call("log", z)))), "where(x <= y, x + x * log(z))"),
         (below(mul(INVERSE, below(indicator(y, x, z)))), "where(x <= y, where(y <= x, z) / y)"),
         (above(add(INVERSE, mul(z, below(INVERSE)))), "where(y < x, 1 / y)"),
         (below(add(INVERSE, mul(z, above(INVERSE)))), "where(x <= y, 1 / y)"),
@@ -107,6 +131,60 @@ def test_a_condition_of_indices_that_follows_from_another_is_not_written(t: Term
         assert evaluate(found, values) == evaluate(t, values)
 
 
+@pytest.mark.parametrize(
+    ("t", "expected"),
+    [
+        # what overflows does so everywhere, if it does not depend on the indices that are compared
+        (from_(1, mul(call("exp", z), INVERSE)), "exp(z) * where(1 <= i, 1 / y)"),
+        (from_(1, mul(call("exp", mul(z, i)), INVERSE)), "where(1 <= i, exp(z * i) / y)"),
+        (from_(1, mul(power(z, number(-1)), INVERSE)), "where(1 <= i, 1 / z / y)"),
+        # a condition in a condition takes its factors along
+        (from_(1, mul(z, apart(mul(x, INVERSE)))), "z * x * where(1 <= i and i != 3, 1 / y)"),
+        # δ tells that j is 3 there
+        (delta(add(i, ONE), j, mul(z, indicator(ONE, j, x))), "delta(i + 1, j, z * x)"),
+        (delta(add(i, ONE), j, mul(z, indicator(TWO, j, x))), "delta(i + 1, j, z * where(2 <= j, x))"),
+        (delta(add(i, TWO), j, indicator(TWO, j, INVERSE)), "delta(i + 2, j, 1 / y)"),
+        (delta(add(i, ONE), j, indicator(add(i, ONE), LAST, x)), "delta(i + 1, j, x)"),
+        (
+            delta(add(i, ONE), j, indicator(add(i, ONE), LAST, AT)),
+            "delta(i + 1, j, where(i < sum(i₁, 1) - 1, v(i + 1)))",
+        ),
+    ],
+)
+def test_what_needs_no_condition_of_indices_stands_in_front(t: Term, expected: str) -> None:
+    found = stated_once(t)
+    assert sorted(expression_text(found)) == sorted(expected), expression_text(found)
+    for at in product(range(6), range(6)):
+        values = {x: 1.5, y: 2.0, z: 3.0, i: at[0], j: at[1], AT.function: np.arange(6.0)}
+        sizes = {K.domain: 6}
+        assert evaluate(found, values, sizes) == pytest.approx(evaluate(t, values, sizes))
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (
+            "(x::RV{n}, y::R) -> exp(y * sum(i, where(i < n - 1, sin(x(i + 1) - x(i)))))",
+            "i -> y * s * (where(1 <= i, cos(x(i) - x(i - 1))) - where(i < n - 1, cos(x(i + 1) - x(i)))), t * s",
+        ),
+        (
+            "(x::RV{n}, y::RV) -> sum(j, y(j)^2) * sum(i, where(i < n - 1, x(i + 1) * x(i)))",
+            "(i::N{n}) -> sum(j, y(j)^2) * (where(1 <= i, x(i - 1)) + where(i < n - 1, x(i + 1))), "
+            "j -> 2 * y(j) * sum(i, where(i < n - 1, x(i) * x(i + 1)))",
+        ),
+        (
+            "(e::R, s::R) -> (x::RM) -> begin r2 = (i, j) -> sum(c, (x(i, c) - x(j, c))^2); "
+            "4 * e * sum((i, j), i < j, (s^2 / r2(i, j))^6 - (s^2 / r2(i, j))^3) end",
+            "24 * e * sum(j, (x(i, c) - x(j, c)) * where(i != j, s^6 / r2(i, j)^4 - 2 * s^12 / r2(i, j)^7))",
+        ),
+    ],
+)
+def test_factors_that_conditions_have_in_common_are_collected(program: str, expected: str) -> None:
+    d = cd.grad(program)
+    assert expected in " ".join(str(d).split())
+    assert d.check()
+
+
 def test_conditions_whose_indices_cancel_are_not_spelled_by_one_another() -> None:
     """[i + j ≤ i] and [j + k ≤ k] say the same of j, each in sight of an index of its own."""
     k, entry = fresh("k", K), fresh("w", Map((K,), REAL))
@@ -135,7 +213,7 @@ def test_what_is_under_one_guard_stands_together_in_a_result() -> None:
         "(e::R, s::R) -> (x::RM) -> begin; r = (i, j) -> sqrt(sum(c, (x(i, c) - x(j, c))^2))\n"
         "sum((i, j), where(i < j, 4 * e * ((s / r(i, j))^12 - (s / r(i, j))^6))); end"
     )
-    assert "where(i != j, e * s / r(i, j) * (s^5 / r(i, j)^7 - 2 * s^11 / r(i, j)^13))" in str(d)
+    assert "where(i != j, (s^6 / r(i, j)^7 - 2 * s^12 / r(i, j)^13) / r(i, j))" in str(d)
 
 
 def test_like_terms_are_alike_however_their_guards_were_written() -> None:
@@ -198,8 +276,8 @@ def test_the_slope_of_a_loss_of_sums_needs_no_condition() -> None:
     d = cd.grad("""(R::RM{S, n}, a::R) -> (w::RV{n}, t::R) ->
         t + 1 / ((1 - a) * S) * sum(s, max(0, -sum(i, R(s, i) * w(i)) - t))""")
     assert " ".join(str(d).split()).endswith(
-        "( i -> -1/2 * sum(s, R(s, i) * (1 - sign(sum(i1, R(s, i1) * w(i1)) + t))) / (1 - a) / S, "
-        "1 - 1/2 * sum(s, 1 - sign(sum(i, R(s, i) * w(i)) + t)) / (1 - a) / S )"
+        "( i -> -1/2 * sum(s, R(s, i) * (1 - sign(sum(i1, R(s, i1) * w(i1)) + t))) / S / (1 - a), "
+        "1 - 1/2 * sum(s, 1 - sign(sum(i, R(s, i) * w(i)) + t)) / S / (1 - a) )"
     )
     assert d.check()
     rooted = cd.grad("(R::RM, y::RV) -> (w::RV) -> sum(s, sqrt(max(0, y(s) - sum(i, R(s, i) * w(i)))))")

@@ -223,7 +223,7 @@ def test_a_function_that_a_definition_and_a_result_hold_has_a_name(program, expe
         (
             "(P::Sym{n}) -> (y::RM{n, 2}) -> begin w = (i, j) -> 1 / (1 + sum(c, (y(i, c) - y(j, c))^2)); "
             "sum((i, j), i != j, P(i, j) * log(w(i, j)) * w(i, j)) end",
-            "where(i != j, P(i, j) * w(i, j)^2 * (1 + log(w(i, j))))",
+            "P(i, j) * w(i, j)^2 * (y(i, c) - y(j, c)) * where(i != j, 1 + log(w(i, j)))",
         ),
         (
             "(P::Sym{n}) -> (y::RM{n, 2}) -> begin w = (i, j) -> 1 / (1 + sum(c, (y(i, c) - y(j, c))^2)); "

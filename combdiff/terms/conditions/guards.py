@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from types import MappingProxyType
 
 from combdiff.records import dataclass
@@ -120,20 +121,34 @@ def is_finite(t: Term, partial: Collection[Var] = ()) -> bool:
 class Finite:
     """`is_finite` for many terms that have parts in common.
 
-    `bounds` are what `least` says of definitions.
+    `bounds` are what `least` says of definitions; `in_range` says that conditions keep all entries in their ranges.
     """
 
-    def __init__(self, partial: Collection[Var] = (), bounds: Mapping[Var, int] = MappingProxyType({})) -> None:
+    reads_under_conditions = True
+    """Whether an entry that a condition around it keeps in range is there."""
+
+    def __init__(
+        self, partial: Collection[Var] = (), bounds: Mapping[Var, int] = MappingProxyType({}), in_range: bool = False
+    ) -> None:
         self.partial = partial
         self.bounds = bounds
+        self.in_range = in_range
         self._known: dict[Term, bool] = {}
         self._least: dict[Term, int] = {}
 
     def __call__(self, t: Term) -> bool:
         if t not in self._known:
             inner = self._kept(t)
-            self._known[t] = self(inner) if inner is not None else self.is_total(t) and all(map(self, _parts(t)))
+            if self.reads_under_conditions and not self.in_range and isinstance(t, Indicator) and not reads_beyond(t):
+                self._known[t] = self._within(t)
+            else:
+                self._known[t] = self(inner) if inner is not None else self.is_total(t) and all(map(self, _parts(t)))
         return self._known[t]
+
+    @cached_property
+    def _within(self) -> Finite:
+        """The same for what stands under conditions that keep its entries in range."""
+        return type(self)(self.partial, self.bounds, in_range=True)
 
     def is_total(self, t: Term) -> bool:
         """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""
@@ -141,14 +156,14 @@ class Finite:
             case Var():
                 return t not in self.partial
             case App(Var(kind=Map() as kind) as f, args) if kind.is_array:
-                return f not in self.partial and all(map(_stays, args, kind.params)) and all(map(self._placed, args))
+                return f not in self.partial and self._stay(args, kind.params) and all(map(self._placed, args))
             case App(Reduce(), ()):
                 return self(t.function)
             case App(Reduce("softmax", Lam() as of) as shares, args) if _takes_part(shares.mark):
-                inside = map(_stays, args, (i.kind for i in of.params))
-                return self(shares.body) and all(inside) and all(map(self._placed, args))
+                inside = self._stay(args, [i.kind for i in of.params])
+                return self(shares.body) and inside and all(map(self._placed, args))
             case App(Reduce("cross", Lam() as of) as product, (place,)):
-                return self(product) and _stays(place, of.params[0].kind) and self._placed(place)
+                return self(product) and self._stay([place], [of.params[0].kind]) and self._placed(place)
             case Pow(base, exponent) if is_whole(exponent) and self.least(exponent) >= 0:
                 return True
             case Pow(base, Const()):
@@ -174,6 +189,9 @@ class Finite:
                 return base if self.least(add(n, left, negated(right))) >= 0 else None
             case _:
                 return None
+
+    def _stay(self, indices: Sequence[Term], slots: Sequence[Type]) -> bool:
+        return self.in_range or all(map(_stays, indices, slots))
 
     def _placed(self, index: Term) -> bool:
         """Whether numbers that decide an index, as those of an argmax, are finite."""
@@ -223,17 +241,39 @@ def _takes_part(mark: Term) -> bool:
     return weight == ONE and not any(reads_beyond(side) for c in guard for side in (c.left, c.right))
 
 
-def partial_values(bindings: Iterable[tuple[Var, Term]], known: Collection[Var] = ()) -> set[Var]:
+def partial_values(
+    bindings: Iterable[tuple[Var, Term]], known: Collection[Var] = (), finite: type[Finite] = Finite
+) -> set[Var]:
     """The definitions that may be infinite, or have infinite derivatives, where the data are finite."""
     found = set(known)
     for var, value in bindings:
-        if not is_finite(value, found):
+        if not finite(found)(value):
             found.add(var)
     return found
 
 
+class FiniteButForOverflow(Finite):
+    """Exponentials count as finite: what they overflow from is out of reach."""
+
+    def is_total(self, t: Term) -> bool:
+        """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""
+        match t:
+            case Call(name, _) if name in _EXPONENTIALS:
+                return True
+            case _:
+                return super().is_total(t)
+
+
+_EXPONENTIALS = frozenset({"exp", "expm1", "sinh", "cosh", "softplus"})
+
+
 class FiniteInCode(Finite):
-    """What code computes without a condition: the exponential of a phase, too, which formulas keep under one."""
+    """What code computes without a condition: the exponential of a phase, too, which formulas keep under one.
+
+    What is read under a condition is not computed without it.
+    """
+
+    reads_under_conditions = False
 
     def is_total(self, t: Term) -> bool:
         """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""

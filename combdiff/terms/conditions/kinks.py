@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from combdiff.records import dataclass
-from combdiff.terms.conditions.guards import Condition, Finite, condition_of, inside, negated
+from combdiff.terms.conditions.guards import Condition, FiniteButForOverflow, condition_of, inside, negated
 from combdiff.terms.network import factors_before_sums
 from combdiff.terms.terms import (
     MINUS_ONE,
@@ -52,8 +52,6 @@ from combdiff.terms.terms import (
     terms_of,
 )
 from combdiff.terms.types import Map
-
-_EXPONENTIALS = frozenset({"exp", "expm1", "sinh", "cosh", "softplus"})
 
 
 def counting(mark: Term, k: Term) -> Term:
@@ -245,14 +243,12 @@ def _over(conditions: Sequence[Condition], body: Term) -> Term:
     return body
 
 
-class _Finite(Finite):
-    """Exponentials count as finite, for what they overflow from is out of reach, and so do unknown functions."""
+class _Finite(FiniteButForOverflow):
+    """Unknown functions count as finite, too."""
 
     def is_total(self, t: Term) -> bool:
         """Whether the outermost operation of t is finite, with its derivatives, wherever its operands are."""
         match t:
-            case Call(name, _) if name in _EXPONENTIALS:
-                return True
             case App(Var(kind=Map() as kind) | Diff(of=Var(kind=Map() as kind)), _) if not kind.is_array:
                 return all(map(self, t.args))
             case _:

@@ -138,6 +138,22 @@ def form_of(c: Condition) -> Form | None:
     return None if sides[0] is None or sides[1] is None else sides[0].plus(sides[1].negative())
 
 
+def holds_where_equal(c: Condition, left: Term, right: Term, least: Mapping[Domain, int]) -> bool:
+    """Whether a condition among indices holds wherever two others are equal, by the range of one of them.
+
+    >>> from combdiff.terms.terms import fresh
+    >>> n = Domain("n")
+    >>> i, j = fresh("i", Index(n)), fresh("j", Index(n))
+    >>> holds_where_equal(Condition(add(i, ONE), add(size(n), number(-1))), add(i, ONE), j, {})
+    True
+    """
+    form, equal = form_of(c), form_of(Condition(left, right))
+    if form is None or equal is None:
+        return False
+    shared = [u for u in equal.coefficients if form.of(u)]
+    return any(form.plus(_times(-form.of(u) / equal.of(u), equal)).holds(least) for u in shared)
+
+
 def never_exceeds(one: Term, other: Term) -> bool:
     """Whether one ≤ other for all values of the indices in them, by their ranges."""
     form = form_of(Condition(one, other))
