@@ -99,7 +99,7 @@ def _add_over(w: Writer, step: Step, op: ops.Add, buffer: Step) -> list[_Update]
     others = [(c, o, at) for c, o, at in terms if o is not buffer]
     others.sort(key=lambda term: _is_negative(term[0]))
     updates: list[_Update] = []
-    if own == MINUS_ONE and not _is_negative(others[0][0]):
+    if own == MINUS_ONE and others and not _is_negative(others[0][0]):
         c, o, at = others.pop(0)
         updates.append(_Update("subtract", (times(w, c, [(o, at)], step.rank), None)))
     elif own != ONE:

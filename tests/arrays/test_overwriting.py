@@ -17,6 +17,7 @@ from combdiff.arrays.lower.lower import lower
 from combdiff.arrays.lower.signature import result_of
 from combdiff.arrays.passes.overwriting import Overwriting
 from combdiff.arrays.plan import Plan
+from combdiff.arrays.text import read
 from combdiff.emit.backends.numpy import SPELLING
 from combdiff.emit.emit import emit, spelling_of
 from combdiff.meaning.evaluate import evaluate
@@ -285,3 +286,21 @@ def test_conjugates_are_taken_in_place() -> None:
     assert lines(t, ALIKE)[-1] == "return t1"
     x, y = square(0) / 20 + 1j * square(1) / 20, square(2) / 20 + 0j
     np.testing.assert_allclose(cast(np.ndarray, Compiled(t)(x, y)), np.tanh(x @ y).conj())
+
+
+NEGATIVE = """
+n = Domain(name='n', sized=True)
+x: real[n] = input(Map(params=(Index(domain=n),), result=Number(complex=False), space='RV'))
+y: real = input(Number(complex=False))
+t1: real[n] = put(x, fixed=((),), places=((0,),), base=False, starts=(((0, 0),),))
+t2: real[n] = mul(y, t1, places=((), (0,)), coefficient=1)
+t3: real[n] = add(t2, places=((0,),), coefficients=(-1,))
+t4: real[n] = put(t3, x, fixed=((),), places=((0,),), base=True, starts=(((0, 0),),), negative=(False,))
+return (t4)
+"""
+
+
+def test_a_negative_is_written_over_what_it_is_of() -> None:
+    f = compile_source(emit(read(NEGATIVE.strip()), spelling_of("numpy"), over=EVERYTHING))
+    x = np.array([0.5, -1.0, 2.0])
+    np.testing.assert_allclose(f(x, 3.0), -2 * x)
