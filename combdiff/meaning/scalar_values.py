@@ -58,7 +58,8 @@ def scalar_value(name: str, args: Sequence[Scalar], over_complex: bool) -> Scala
     if name == "pi":
         return float(np.pi)
     numbers = [np.complex128(z) if over_complex else np.float64(z.real) for z in args]
-    if name == "angle" or (over_complex and SCALAR_FUNCTIONS[name].has_cut):
+    row = SCALAR_FUNCTIONS[name]
+    if row.is_angle or (over_complex and row.has_cut):
         numbers = [z + 0 for z in numbers]
     with _quiet():
         match name, numbers:

@@ -70,8 +70,13 @@ class ScalarFunction:
 
     @property
     def has_cut(self) -> bool:
-        """Whether it jumps somewhere in the complex plane, below 0 or beyond 1 or −1 on the real axis."""
-        return bool(self.cut) or self.name == "angle"
+        """Whether it jumps somewhere in the plane, below 0 or beyond 1 or −1 on the real axis."""
+        return bool(self.cut) or self.is_angle
+
+    @property
+    def is_angle(self) -> bool:
+        """Whether it is the angle of a point of the plane, 0 or π on the real axis."""
+        return self.name in ("angle", "atan2")
 
     def parity_of(self, *, complex_: bool) -> int:
         """Its parity, 0 where a cut breaks it: asin has its value from above at 2 and −2, and above 2 is below −2."""

@@ -35,8 +35,10 @@ def test_a_table_that_is_read_in_two_ways_becomes_two() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["grad", "hvp"])
 def test_angles_have_the_gradient_and_the_hessian_of_those_by_hand(mode: str) -> None:
-    ours, by_hand = (getattr(cd, mode)(text).compile() for text in (ANGLES, BY_HAND))
-    for n, m in ((3, 0), (3, 1), (5, 2), (4, 7)):
+    # what is not collected in two seconds has the same value
+    ours, by_hand = (getattr(cd, mode)(text, seconds=2).compile() for text in (ANGLES, BY_HAND))
+    # code for each of these sizes is chosen anew
+    for n, m in ((3, 0), (3, 1), (5, 2), (4, 7)) if mode == "grad" else ((4, 7),):
         v = np.random.default_rng(1).normal(size=(n, 3))
         at = (*data(n, m), *([v] if mode == "hvp" else []))
         np.testing.assert_allclose(ours(*at), by_hand(*at), rtol=1e-9, atol=1e-12)

@@ -466,3 +466,21 @@ def test_a_value_that_is_a_number_is_compared_as_that_number() -> None:
         "(A::Her) -> (x::RV) -> real(sign(sum((i, j), where(i >= j, conj(A(i, j) * x(i)) * where(j - 1 == i, x(j))))))",
     ):
         assert str(cd.jvp(program)).endswith("-> 0")
+
+
+def test_a_zero_has_no_sign_where_an_angle_jumps() -> None:
+    assert cd.grad("(a::R) -> atan2(where(a == 0 and 1 < a, a), a) * a").check()
+    # A(-1, 1) is 0 at the size 2, and has no sign, whichever of its images is read
+    d = cd.grad(
+        "@domain Z begin base = I; periodic = true end\n"
+        "@space T begin type = (Z, Z) -> R; symmetries = (((2, 1), :neg),) end\n"
+        "(A::T) -> sum((i, j), A(0, j) * atan2(i - 1, A(-i, i)))"
+    )
+    assert "atan2(i - 1, -A(i, -i))" in str(d)
+
+
+def test_the_angle_of_what_is_computed_is_that_of_a_positive_zero() -> None:
+    for text in ("(x::RV, y::RV) -> sum(i, atan2(-x(i), y(i)))", "(x::RV, y::RV) -> sum(i, atan2(x(i) * y(i), y(i)))"):
+        f = cd.simplified(text)
+        assert f.compile()(np.zeros(2), -np.ones(2)) == pytest.approx(2 * np.pi)
+        assert evaluate(f.term, {})(np.zeros(2), -np.ones(2)) == pytest.approx(2 * np.pi)

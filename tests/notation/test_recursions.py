@@ -61,7 +61,7 @@ def test_all_states_are_read_under_one_name() -> None:
     d = cd.grad(READ)
     text = d.latex(style="paper")
     assert r"E(W, c) &= \frac{1}{T} \sum_{t} \left(\sum_{i} c_{i}\, h_{t+1,i} - y_{t}\right)^{2}" in text
-    assert r"\frac{\partial E}{\partial c_{i}} &= \frac{2}{T} \sum_{t} r_{t}\, h_{t+1,i}" in text
+    assert r"\frac{\partial E}{\partial c_{i}} &= \frac{2}{T} \sum_{t} h_{t+1,i}\, r_{t}" in text
     assert "sum(i, c(i) * h(t + 1, i)) - y(t)" in str(d) and "h(t+1,i)" in d.unicode_text().replace(" ", "")
     assert d.check()
 

@@ -313,7 +313,7 @@ class _Lowering(Looping, Guarding, SumsFirst):
             values = self.operands(t, t.args, wanted)
             if SCALAR_FUNCTIONS[t.primitive].has_cut:
                 # the angle of a real number is 0 or π, and that of −0 would be π
-                values = [self._off_cut(v, real=t.primitive == "angle") for v in values]
+                values = [self._off_cut(v, real=SCALAR_FUNCTIONS[t.primitive].is_angle) for v in values]
             return self.arrays.elementwise(ops.Call(t.primitive), values, wanted, is_complex(t.type))
         if isinstance(t.base, Const) and isinstance(t.exponent, Const):
             check_power(t.base, t.exponent)

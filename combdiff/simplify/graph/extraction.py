@@ -52,7 +52,7 @@ NONE = Best()
 class Form(NamedTuple):
     """A node of a class as all extractions of a graph see it: what it costs itself, its children, and its rank.
 
-    A child is `plain` if it needs no parentheses.
+    A child is `plain` if it needs no parentheses. `squared` is the class that the node is the square of, if it is one.
     """
 
     node: Node
@@ -60,6 +60,7 @@ class Form(NamedTuple):
     own: float
     parts: tuple[tuple[int, bool], ...]
     rank: int
+    squared: int | None
 
 
 @dataclass(slots=True)
@@ -125,12 +126,13 @@ class Extraction:
         return self.users[of]
 
     def _improve(self, form: Form) -> bool:
-        term, within, rank = self.cost_of(form)
-        if term == inf:
-            return False
         of, node = form.of, form.node
-        factor = term + self.parentheses(of, node)
         old = self.best.get(of, NONE)
+        term, within, rank = self.cost_of(form)
+        # most forms are no better, and are asked about often; a factor costs no less than a term
+        if term >= old.factor - TIE / 10 and term >= old.term - TIE / 10:
+            return False
+        factor = term + self.parentheses(of, node)
         as_term, as_factor = term < old.term - TIE / 10, factor < old.factor - TIE / 10
         if not (as_term or as_factor) or node in self.hidden:
             return False
@@ -165,7 +167,7 @@ class Extraction:
                 rank = max(rank, b.rank)
             return cost, 0, rank
         inner = sums = 0
-        for of, _ in form.parts[: 1 if self.is_written_as_square(form.node) else None]:
+        for of, _ in form.parts[: 1 if self._is_written_as_square(form) else None]:
             b = best.get(of, NONE)
             cost += b.factor
             rank = max(rank, b.rank)
@@ -175,9 +177,12 @@ class Extraction:
 
     def is_written_as_square(self, node: Con) -> bool:
         """Whether a product is a contraction squared, whose sum is written once."""
-        if not node.is_square:
+        return self._is_written_as_square(self.form(node))
+
+    def _is_written_as_square(self, form: Form) -> bool:
+        if form.squared is None:
             return False
-        below = self.best.get(self.graph.holder(node.children[0].of), NONE).factor_node
+        below = self.best.get(form.squared, NONE).factor_node
         return isinstance(below, Con) and bool(below.bound)
 
     def form(self, node: Node) -> Form:
@@ -186,7 +191,9 @@ class Extraction:
         if found is None:
             of = self.graph.frame(node).of
             rank = len(self.graph.classes[of].kinds) if isinstance(node, Leaf) else 0
-            found = self.forms[node] = Form(node, of, *self._parts(node), rank)
+            own, parts = self._parts(node)
+            squared = parts[0][0] if isinstance(node, Con) and node.is_square else None
+            found = self.forms[node] = Form(node, of, own, parts, rank, squared)
         return found
 
     def _parts(self, node: Node) -> tuple[float, tuple[tuple[int, bool], ...]]:
