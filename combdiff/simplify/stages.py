@@ -409,7 +409,9 @@ class Simplifier:
         bindings, results = parts_of(with_sums_shifted(with_common_vectors(with_entries_together(body))))
         bindings, results = self._at_shifts(bindings, results, is_function)
         kept = {*kept, *(var for var, value in bindings if is_opaque(value))}
-        bindings, results, families = chosen(bindings, results, kept, self.derived, unused, self.names, self.budget)
+        bindings, results, families = chosen(
+            bindings, results, kept, self.derived, unused, self.names, self.budget, 2 * self._allowance()
+        )
         # a definition that was recognised in a value may stand beside its inverse
         values = with_names_in_loops([(var, without_fractions_in_sums(value)) for var, value in bindings])
         results = [*map(without_fractions_in_sums, results)]

@@ -20,6 +20,7 @@ from combdiff.errors import BudgetError
 from combdiff.simplify.stages import Simplifier
 from combdiff.terms.terms import Lam, Term, add, alpha_equal, apply, call, fresh, mul
 from combdiff.terms.types import REAL, Domain, Index, Map
+from tests.calculus.test_pairs import ANGLES
 
 SECONDS = 2.0
 ALLOWED = 1.5 * SECONDS + 1
@@ -200,3 +201,12 @@ def test_what_there_is_no_time_to_check_is_not_used_or_said(monkeypatch: pytest.
             assert step.spent and step.term == before.term
     monkeypatch.undo()
     assert d.check()
+
+
+@pytest.mark.slow
+def test_one_round_of_the_graph_keeps_the_budget() -> None:
+    """The products of this Hessian are joined in tens of thousands of ways, in one round of one law."""
+    start = process_time()
+    d = cd.hvp(ANGLES, seconds=SECONDS)
+    assert process_time() - start < ALLOWED
+    assert any(SPENT in step.note for step in d.steps)

@@ -63,21 +63,26 @@ def chosen(
     unused: Collection[Var],
     names: Mapping[Type, Sequence[str]],
     budget: Budget,
+    more: float = 0.0,
 ) -> tuple[list[Binding], list[Term], dict[str, Family]]:
     """The values of a result, common factors in front and repeated parts named; those in `kept` stay as they are.
 
-    `names` are those that the user gave to indices, by their type.
+    `names` are those that the user gave to indices, by their type. There are `more` seconds to write what was found.
+
+    Raises OutOfTime if that takes longer.
     """
     whole = [*(value for _, value in bindings), *results]
     captured = set().union(*(t.free for t in whole)) - {var for var, _ in bindings}
-    reader = Reader(Graph(), captured, symmetries, frozenset(unused), budget, kept=kept)
+    reader = Reader(Graph(late=budget.over), captured, symmetries, frozenset(unused), budget, kept=kept)
     choice = Choice(reader, [*bindings], [*results], kept, names, budget)
     try:
         choice.read()
         choice.saturate()
     except OutOfTime:
         return [*bindings], [*results], choice.families
-    found = choice.written(Extraction(choice.graph, reader, choice.hidden()))
+    # what is collected is to be written, too
+    own = Budget(budget.deadline + more, observer=budget.observer)
+    found = choice.written(Extraction(choice.graph, reader, choice.hidden(), budget=own))
     return *found, choice.families
 
 
@@ -260,7 +265,6 @@ class Text:
         for leaf in writer.used:
             if leaf not in self.naming.leaves or leaf in self.defined:
                 continue
-            self.defined.add(leaf)
             own = self._without(leaf, state)
             spelling = self.choice.reader.spelled[leaf.key]
             slots = [fresh(self.names.get(v.kind, "i"), v.kind) for v in spelling.slots]
@@ -269,6 +273,7 @@ class Text:
             self._define(inner, state)
             var = self.naming.leaves[leaf]
             self.ordered.append((var, Lam(tuple(slots), entry) if slots else entry))
+            self.defined.add(leaf)  # not before: time may be up while it is written
 
     def _without(self, leaf: Leaf, state: Extraction) -> Extraction:
         """The forms in which a new value is written: with names of what is smaller than itself."""

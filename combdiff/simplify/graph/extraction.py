@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import field, replace
 from heapq import heappop, heappush
+from itertools import count
 from math import inf
 from typing import NamedTuple, Self
 
+from combdiff.budget import Budget
 from combdiff.canon.skeleton import MINUS, UNIT
 from combdiff.records import dataclass
 from combdiff.simplify.graph.graph import Con, Graph, Leaf, Lin, Node
@@ -27,6 +29,9 @@ BEYOND = 4.0
 
 TIE = 1e-5
 """Of equal forms of a product the one is taken in which collected sums stand outside."""
+
+OFTEN = 256
+"""Classes that get better between two looks at the clock."""
 
 
 class Best(NamedTuple):
@@ -76,6 +81,7 @@ class Extraction:
     best: dict[int, Best] = field(default_factory=dict)
     forms: dict[Node, Form] = field(default_factory=dict)
     users: dict[int, list[Form]] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
 
     def run(self) -> None:
         """Find the best forms."""
@@ -108,7 +114,11 @@ class Extraction:
         for form in map(self.form, nodes):
             if self._improve(form):
                 heappush(waiting, (best[form.of].term, form.of))
-        while waiting:
+        for looked in count():
+            if not waiting:
+                break
+            if looked % OFTEN == 0:
+                self.budget.check()
             cost, of = heappop(waiting)
             if cost > best[of].term:
                 continue  # it has got better since, and stands in front with that

@@ -198,6 +198,7 @@ class Graph:
 
     `frames` says of a node what it is: node(1…rank) = the ref. `moved` says of a class that went up in another one what
     it is there. `users` are the nodes that mention a class; `stale` the classes whose users are to be interned again.
+    Laws leave nodes as they are once it is `late`.
     """
 
     classes: dict[int, Class] = field(default_factory=dict)
@@ -207,6 +208,7 @@ class Graph:
     stale: set[int] = field(default_factory=set)
     known: dict[Hashable, Ref | None] = field(default_factory=dict)
     respell: Callable[[Leaf], Ref | None] = lambda _: None
+    late: Callable[[], bool] = lambda: False
     made: int = 0
 
     # --- classes

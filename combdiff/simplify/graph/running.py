@@ -168,7 +168,7 @@ class AllForms:
         cls, params: Sequence[Var], bindings: Sequence[Binding], outputs: Sequence[Term], budget: Budget
     ) -> AllForms | None:
         """Those of a result; None where the budget ends before they are found."""
-        reader = Reader(Graph(), {*params}, {}, frozenset(), budget)
+        reader = Reader(Graph(late=budget.over), {*params}, {}, frozenset(), budget)
         kept = {var for var, value in bindings if is_opaque(value) or is_implicit(value)}
         choice = Choice(reader, [*bindings], [*outputs], kept, {}, budget)
         try:

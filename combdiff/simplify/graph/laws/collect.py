@@ -46,6 +46,8 @@ def collect(graph: Graph, one: Ref, done: set[Node]) -> int:
     """Collect in each sum that is not in `done`, where `one` is the number 1; how many sums were collected."""
     collected = 0
     for node in [n for n in graph.frames if isinstance(n, Lin) and n not in done]:
+        if graph.late():
+            break
         done.add(node)
         if node in graph.frames:
             collected += _collected(graph, node, one)

@@ -17,6 +17,8 @@ def nested_sums(graph: Graph, done: set[tuple[Node, Node]]) -> int:
     """Look into each sum for sums that are terms of it; how many were written out."""
     count = 0
     for node in [n for n in graph.frames if isinstance(n, Lin)]:
+        if graph.late():
+            break
         for number, child in [(number, child) for child, number in node.terms]:
             for part in [n for n in graph.classes[graph.holder(child.of)].nodes if isinstance(n, Lin)]:
                 if (node, part) not in done and node in graph.frames and part in graph.frames:

@@ -18,6 +18,8 @@ def part_of_sum(graph: Graph, named: Sequence[int], done: set[tuple[Node, Node]]
     """Look for the sums among the classes `named` in all others; how many were found."""
     count = 0
     for of in dict.fromkeys(map(graph.holder, named)):
+        if graph.late():
+            break
         for part in [n for n in graph.classes[of].nodes if isinstance(n, Lin)]:
             rarest = min(part.terms, key=lambda term: len(graph.users[term[0].of]))[0].of
             for node in [n for n in graph.users[rarest] if isinstance(n, Lin) and len(n.terms) > len(part.terms)]:

@@ -36,6 +36,8 @@ def real_parts(graph: Graph, leaves: RealParts, done: set[Node]) -> int:
     """Take real parts last; how many products were rewritten."""
     count = 0
     for node in [n for n in graph.frames if isinstance(n, Con) and n not in done]:
+        if graph.late():
+            break
         if node not in graph.frames or not node.bound:
             continue
         for n, child in enumerate(node.children):

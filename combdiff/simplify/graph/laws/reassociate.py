@@ -19,6 +19,8 @@ def reassociate(graph: Graph, done: set[Node]) -> int:
     sums = {graph.frame(n).of for n in graph.frames if isinstance(n, Lin)}
     count = 0
     for node in [n for n in graph.frames if isinstance(n, Con) and len(n.children) == 2 and n not in done]:
+        if graph.late():
+            break
         if node not in graph.frames:
             continue
         for number, factor, beside, inner in _nested(graph, node, sums):
