@@ -50,7 +50,7 @@ kernel = cp.ElementwiseKernel(
         ("(a::R, x::RV) -> sum(i, a * sin(x(i)))", "out = a * cos(x)"),
         ("(x::RV) -> sum(i, abs(x(i)) / 3)", "out = (x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x) / 3.0"),
         ("(z::CV) -> sum(i, abs2(z(i))^3)", "double t1 = norm(z); out = 6.0 * z * t1 * t1"),
-        ("(x::RV) -> sum(i, indicator(0, x(i), x(i)^3))", "out = 0.0 <= x ? 3.0 * x * x : 0.0"),
+        ("(x::RV) -> sum(i, indicator(0, x(i), x(i)^3))", "out = 3.0 * (0.0 <= x ? x * x : 0.0)"),
         ("(x::RV) -> sum(i, sqrt(1 + x(i)^2))", "out = x / sqrt(1.0 + x * x)"),
         ("(θ::RV) -> sum(i, exp(-θ(i)))", "out = -exp(-x)"),
         ("(n::RV) -> sum(i, exp(-n(i)))", "out = -exp(-x)"),
