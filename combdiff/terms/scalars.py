@@ -86,8 +86,10 @@ def _of_direction(y: Term, x: Term) -> tuple[Term, Term]:
 
 
 def _of_length(x: Term, y: Term) -> tuple[Term, Term]:
-    """The derivatives of hypot(x, y), and 0 at the origin, as for a norm."""
+    """The derivatives of hypot(x, y), and 0 at the origin, as for a norm; hypot(x, 1/10) is 0 nowhere."""
     length = call("hypot", x, y)
+    if any(isinstance(u, Const) and u != ZERO for u in (x, y)):
+        return mul(x, power(length, MINUS_ONE)), mul(y, power(length, MINUS_ONE))
     inverse = indicator(indicator(length, ZERO, ONE), ZERO, power(length, MINUS_ONE))
     return mul(x, inverse), mul(y, inverse)
 

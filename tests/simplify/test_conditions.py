@@ -282,3 +282,10 @@ def test_the_slope_of_a_loss_of_sums_needs_no_condition() -> None:
     assert d.check()
     rooted = cd.grad("(R::RM, y::RV) -> (w::RV) -> sum(s, sqrt(max(0, y(s) - sum(i, R(s, i) * w(i)))))")
     assert "where(0 <=" in str(rooted)
+
+
+def test_a_length_beside_a_number_is_never_zero() -> None:
+    """The pseudo-Huber loss."""
+    d = cd.grad("(x::RV) -> sum(i, hypot(x(i), 0.1))")
+    assert str(d) == "(x::RV) -> i -> x(i) / hypot(x(i), 1/10)"
+    assert d.check()
